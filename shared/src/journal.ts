@@ -1,0 +1,198 @@
+/**
+ * What is inside the sealed bodies of entries and commands: the language between clients and runners that the relay can't
+ * read. One schema each; types are inferred.
+ */
+import * as v from 'valibot'
+import type { Json, LlmResult, StartMessage, ToolResult } from './guest.ts'
+import { Hash, Id, Placement, Status } from './protocol.ts'
+
+const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
+const json = v.custom<Json>((value) => value !== undefined)
+const jsonObject = v.record(v.string(), json)
+const effectError = v.object({ code: v.string(), message: v.string() })
+
+export const Mode = v.picklist(['ask', 'full'])
+export type Mode = v.InferOutput<typeof Mode>
+
+// ---- commands -------------------------------------------------------------------------------------------------------
+
+/** Begins a session. `workspace`: a folder known to the preferred runner. `bundle`: a custom agent, as a blob of the session. */
+export const StartCommand = v.object({
+  agent: v.string(),
+  bundle: v.optional(Hash),
+  workspace: v.string(),
+  mode: Mode,
+  settings: v.optional(jsonObject),
+})
+export type StartCommand = v.InferOutput<typeof StartCommand>
+
+export const PromptCommand = v.object({ text: v.pipe(v.string(), v.minLength(1)) })
+export type PromptCommand = v.InferOutput<typeof PromptCommand>
+
+/** An answer to an approval. `signature`: signDecision over session, effect, digest and answer (I10). */
+export const DecisionCommand = v.object({
+  effect: count,
+  digest: Hash,
+  approved: v.boolean(),
+  note: v.optional(v.string()),
+  signature: v.string(),
+})
+export type DecisionCommand = v.InferOutput<typeof DecisionCommand>
+
+export const StopCommand = v.object({})
+export type StopCommand = v.InferOutput<typeof StopCommand>
+
+/** Moves the session; where to stands in the command's plain `place`, `label` is the name shown to people. */
+export const MoveCommand = v.object({ label: v.string() })
+export type MoveCommand = v.InferOutput<typeof MoveCommand>
+
+export const COMMANDS = {
+  start: StartCommand,
+  prompt: PromptCommand,
+  decision: DecisionCommand,
+  stop: StopCommand,
+  move: MoveCommand,
+} as const
+
+// ---- entries --------------------------------------------------------------------------------------------------------
+
+const receivedBase = { id: Id, device: v.string(), now: count }
+
+/** The consumed command, whole, and what its consumption means. A decision that came too late has `late`. */
+export const Received = v.variant('kind', [
+  v.object({
+    ...receivedBase,
+    kind: v.literal('start'),
+    command: StartCommand,
+    /** The message that the guest gets, whole: tools and surroundings as the first runner saw them. */
+    start: v.custom<StartMessage>((value) => typeof value === 'object' && value !== null),
+  }),
+  v.object({ ...receivedBase, kind: v.literal('prompt'), command: PromptCommand }),
+  v.object({ ...receivedBase, kind: v.literal('decision'), command: DecisionCommand, late: v.optional(v.string()) }),
+  v.object({ ...receivedBase, kind: v.literal('stop'), command: StopCommand }),
+  v.object({ ...receivedBase, kind: v.literal('move'), command: MoveCommand, place: Placement }),
+])
+export type Received = v.InferOutput<typeof Received>
+
+/** Written before an effect starts. `digest`: requestDigest(kind, input), checked on replay (I7). */
+export const Intent = v.object({
+  effect: count,
+  kind: v.picklist(['llm', 'tool', 'prompt', 'approve', 'sleep']),
+  replay: v.picklist(['safe', 'never']),
+  digest: Hash,
+  /** 1, 2, 3 …; a later attempt of the same effect is an intent of its own (F27). */
+  attempt: count,
+  now: count,
+  tool: v.optional(
+    v.object({
+      name: v.string(),
+      input: jsonObject,
+      approval: v.optional(count),
+      call: v.optional(v.string()),
+    }),
+  ),
+  approve: v.optional(v.object({ name: v.string(), input: jsonObject, digest: Hash })),
+  /** Counts only: the conversation is in guest memory. */
+  llm: v.optional(v.object({ prior: count, added: count, model: v.optional(v.string()) })),
+  sleep: v.optional(v.object({ until: count })),
+})
+export type Intent = v.InferOutput<typeof Intent>
+
+/** A result too long for an entry: a sealed blob, with its first and last characters for display. */
+export const BlobResult = v.object({ hash: Hash, bytes: count, head: v.string(), tail: v.string() })
+
+export const Outcome = v.object({
+  effect: count,
+  now: count,
+  result: v.optional(json),
+  /** Instead of `result`: the JSON of the result is the blob's content. */
+  blob: v.optional(BlobResult),
+  error: v.optional(effectError),
+  duration_ms: v.optional(count),
+  /** Requests that were cut off by a crash or a move before this one: at most one each (I8). */
+  repeated: v.optional(count),
+})
+export type Outcome = v.InferOutput<typeof Outcome>
+
+export const SnapshotEntry = v.object({
+  /** Snapshot blobs from the oldest (relative to the baseline) to this one. Empty: the guest is at its baseline. */
+  chain: v.array(Hash),
+  /** Bytes of the newest blob on the wire. */
+  bytes: count,
+  state: v.picklist(['baseline', 'quiescent', 'blocked', 'interrupted']),
+  on: v.optional(count),
+  /** Every message from an entry up to this seq has reached the guest, except `undelivered`. */
+  covers: count,
+  undelivered: v.array(count),
+  /** How many effects the guest has asked for. */
+  asked: count,
+  agent: v.object({
+    name: v.string(),
+    engine: Hash,
+    bundle: Hash,
+    baseline: Hash,
+    /** Sealed blobs of engine and bundle, for a runner that lacks them. */
+    engine_blob: v.optional(Hash),
+    bundle_blob: Hash,
+  }),
+})
+export type SnapshotEntry = v.InferOutput<typeof SnapshotEntry>
+
+/** A git bundle, cut into sealed blobs. Unbundling all packs in order yields `commit`. */
+export const Pack = v.object({ blobs: v.array(Hash), bytes: count })
+
+export const CheckpointEntry = v.object({
+  kind: v.literal('git'),
+  /** The commit that holds the work tree, untracked files included; `tree` is its tree. */
+  commit: v.string(),
+  tree: v.string(),
+  /** HEAD of the session's branch, whose parent history the commit stands on. */
+  head: v.string(),
+  branch: v.string(),
+  packs: v.array(Pack),
+})
+export type CheckpointEntry = v.InferOutput<typeof CheckpointEntry>
+
+/** `effect` numbers what the guest emitted; absent: from the runner (`failed`, `moving`, `notice`). */
+export const EventEntry = v.object({ effect: v.optional(count), type: v.string(), data: json })
+export type EventEntry = v.InferOutput<typeof EventEntry>
+
+export const BODIES = {
+  received: Received,
+  intent: Intent,
+  outcome: Outcome,
+  snapshot: SnapshotEntry,
+  checkpoint: CheckpointEntry,
+  event: EventEntry,
+} as const
+
+// ---- names ----------------------------------------------------------------------------------------------------------
+
+export const SessionMeta = v.object({
+  title: v.string(),
+  agent: v.string(),
+  mode: Mode,
+  workspace: v.string(),
+})
+export type SessionMeta = v.InferOutput<typeof SessionMeta>
+
+export const RunnerAbout = v.object({
+  name: v.string(),
+  pools: v.array(v.string()),
+  platform: v.string(),
+  /** `rehearsal`: the built-in scripted model, because no key is configured. */
+  model: v.picklist(['anthropic', 'rehearsal']),
+  workspaces: v.array(v.object({ path: v.string(), name: v.string(), branch: v.optional(v.string()) })),
+})
+export type RunnerAbout = v.InferOutput<typeof RunnerAbout>
+
+export const DeviceAbout = v.object({
+  name: v.string(),
+  kind: v.picklist(['phone', 'browser', 'laptop', 'cloud', 'cli']),
+})
+export type DeviceAbout = v.InferOutput<typeof DeviceAbout>
+
+/** Partial text of a running model call, as a `delta` carries it. */
+export const Delta = v.object({ text: v.string() })
+
+export type { LlmResult, ToolResult, Status }
