@@ -80,7 +80,11 @@ export const ERRORS = {
     status: 410,
   },
   // sessions
-  'no-session': { what: 'There is no such session in this account.', todo: 'List them: baton ls', status: 404 },
+  'no-session': {
+    what: 'There is no such session in this account.',
+    todo: 'List them: baton ls',
+    status: 404,
+  },
   'session-limit': {
     what: 'The account has as many sessions as it may have.',
     todo: 'Archive some, or raise the limit of the relay.',
@@ -122,7 +126,11 @@ export const ERRORS = {
     todo: 'Store it first; if it was stored, the relay has lost data.',
     status: 404,
   },
-  'bad-blob': { what: 'The bytes do not have the hash that names them.', todo: 'Send them again.', status: 422 },
+  'bad-blob': {
+    what: 'The bytes do not have the hash that names them.',
+    todo: 'Send them again.',
+    status: 422,
+  },
   'journal-gap': {
     what: 'Entries are missing between the known and the next one.',
     todo: 'Load the session again from its start.',
@@ -150,7 +158,11 @@ export const ERRORS = {
     todo: 'Ask for approval, then call with it.',
     status: 403,
   },
-  'unknown-tool': { what: 'There is no tool of this name.', todo: 'Use one of the offered tools.', status: 404 },
+  'unknown-tool': {
+    what: 'There is no tool of this name.',
+    todo: 'Use one of the offered tools.',
+    status: 404,
+  },
   'bad-input': {
     what: 'The input does not fit what is expected.',
     todo: 'Correct it as the message says.',
@@ -249,7 +261,11 @@ export const ERRORS = {
     todo: 'Check that it runs; connections resume by themselves.',
     status: 503,
   },
-  'disk-full': { what: 'There is no space left on the disk.', todo: 'Free some space; nothing was lost.', status: 507 },
+  'disk-full': {
+    what: 'There is no space left on the disk.',
+    todo: 'Free some space; nothing was lost.',
+    status: 507,
+  },
   'data-folder': {
     what: 'The data folder can not be used.',
     todo: 'Make it a writable folder, or choose another with --data DIR.',

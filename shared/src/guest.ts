@@ -54,7 +54,12 @@ export interface LlmResult {
   content: Message['content']
   stop_reason: string
   model: string
-  usage: { input_tokens: number; output_tokens: number; cache_read_tokens: number; cache_write_tokens: number }
+  usage: {
+    input_tokens: number
+    output_tokens: number
+    cache_read_tokens: number
+    cache_write_tokens: number
+  }
 }
 
 /** Performs a tool. In mode `ask` a gated tool is refused unless `approval` is the effect id of an approval of this very call. */

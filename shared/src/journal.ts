@@ -68,7 +68,12 @@ export const Received = v.variant('kind', [
     start: v.custom<StartMessage>((value) => typeof value === 'object' && value !== null),
   }),
   v.object({ ...receivedBase, kind: v.literal('prompt'), command: PromptCommand }),
-  v.object({ ...receivedBase, kind: v.literal('decision'), command: DecisionCommand, late: v.optional(v.string()) }),
+  v.object({
+    ...receivedBase,
+    kind: v.literal('decision'),
+    command: DecisionCommand,
+    late: v.optional(v.string()),
+  }),
   v.object({ ...receivedBase, kind: v.literal('stop'), command: StopCommand }),
   v.object({ ...receivedBase, kind: v.literal('move'), command: MoveCommand, place: Placement }),
 ])

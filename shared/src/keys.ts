@@ -195,4 +195,3 @@ export function identityFromJson(text: string): { account: Account; device: Devi
     throw new BatonError('cannot-open', 'The identity file is damaged.', { cause })
   }
 }
-

@@ -306,7 +306,13 @@ export const RelayFrame = v.variant('t', [
   v.object({ t: v.literal('refusal'), re: count, code: v.string(), message: v.string() }),
   v.object({ t: v.literal('entries'), sid: id, entries: v.array(Entry), tail: count }),
   /** What the cursor asks for can't be given: start over from `from` (F3); `rolled-back`: the journal is shorter than the cursor (F23). */
-  v.object({ t: v.literal('gap'), sid: id, reason: v.picklist(['trimmed', 'rolled-back']), from: count, tail: count }),
+  v.object({
+    t: v.literal('gap'),
+    sid: id,
+    reason: v.picklist(['trimmed', 'rolled-back']),
+    from: count,
+    tail: count,
+  }),
   v.object({ t: v.literal('session'), session: SessionInfo }),
   v.object({ t: v.literal('runner'), runner: RunnerInfo }),
   v.object({ t: v.literal('device'), device: DeviceInfo }),
