@@ -1,0 +1,26 @@
+/** What a tool is to the runner: a spec for the model, and the hands that perform it. */
+import type { Json, ToolResult, ToolSpec } from '@baton/shared/guest.ts'
+
+export interface ToolContext {
+  /** The session's work tree, absolute. Every path in an input is relative to it. */
+  root: string
+  /** Ends the call: a person pressed Stop, the lease is lost, the runner ends. */
+  signal: AbortSignal
+  /** Output as it arrives, for watchers. Not bounded as a whole; the result is. */
+  onOutput?: (text: string) => void
+  /**
+   * What the session has read or written: path relative to root → hex SHA-256 of the bytes then. `write` and `edit` refuse
+   * to replace a file that changed since. Lives in memory: a fresh map after a restart only forgets the warning.
+   */
+  readFiles: Map<string, string>
+}
+
+export interface Tool {
+  spec: ToolSpec
+  /**
+   * Performs one call. Whatever the model can mend (a bad input, a missing file, a failing command) is a result with
+   * `is_error`; only what it can't mend throws: BatonError `stopped` when the signal ended it, `disk-full`,
+   * `workspace-missing`, `internal`.
+   */
+  execute(input: Record<string, Json>, context: ToolContext): Promise<ToolResult>
+}
