@@ -29,12 +29,17 @@ export type StartCommand = v.InferOutput<typeof StartCommand>
 export const PromptCommand = v.object({ text: v.pipe(v.string(), v.minLength(1)) })
 export type PromptCommand = v.InferOutput<typeof PromptCommand>
 
-/** An answer to an approval. `signature`: signDecision over session, effect, digest and answer (I10). */
+/**
+ * An answer to an approval. `signature`: signDecision over session, effect, digest and answer, by the device that the
+ * account vouches for with `certificate` (I10): the runner need not believe the relay about who sent it.
+ */
 export const DecisionCommand = v.object({
   effect: count,
   digest: Hash,
   approved: v.boolean(),
   note: v.optional(v.string()),
+  device: v.string(),
+  certificate: v.string(),
   signature: v.string(),
 })
 export type DecisionCommand = v.InferOutput<typeof DecisionCommand>
@@ -64,8 +69,8 @@ export const Received = v.variant('kind', [
     ...receivedBase,
     kind: v.literal('start'),
     command: StartCommand,
-    /** The message that the guest gets, whole: tools and surroundings as the first runner saw them. */
-    start: v.custom<StartMessage>((value) => typeof value === 'object' && value !== null),
+    /** The message that the guest gets, whole: tools and surroundings as the first runner saw them. Absent: the start failed. */
+    start: v.optional(v.custom<StartMessage>((value) => typeof value === 'object' && value !== null)),
   }),
   v.object({ ...receivedBase, kind: v.literal('prompt'), command: PromptCommand }),
   v.object({
@@ -131,6 +136,14 @@ export const SnapshotEntry = v.object({
   undelivered: v.array(count),
   /** How many effects the guest has asked for. */
   asked: count,
+  /** Blob with the JSON of the requests among them that have no intent yet: the guest was stopped before they could start. */
+  asks: v.optional(Hash),
+  /** Seqs: of the `received` that carries the start message, of the intents without outcome, of the snapshot before. 0: none. */
+  start: count,
+  open: v.array(count),
+  previous: count,
+  /** Approvals given and not used yet. */
+  approvals: v.array(v.object({ effect: count, digest: Hash })),
   agent: v.object({
     name: v.string(),
     engine: Hash,
