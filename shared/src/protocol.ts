@@ -1,7 +1,7 @@
 /**
  * The whole language between client, relay and runner. One schema each; types are inferred.
  *
- * A connection is a WebSocket that carries JSON text frames. The peer (client or runner) says `hello`, the relay answers
+ * A connection is a WebSocket at SOCKET_PATH that carries JSON text frames. The peer (client or runner) says `hello`, the relay answers
  * `challenge`, the peer `proof`, the relay `welcome`. Then the peer may `ask` (each ask gets one `answer` or `refusal` with its
  * number), `tell` (no answer) and `ping`; the relay sends notices. Blobs and pairing go over HTTP beside it:
  *
@@ -15,6 +15,9 @@
 import * as v from 'valibot'
 
 export const PROTOCOL = 1
+
+/** Where the relay takes WebSocket connections. */
+export const SOCKET_PATH = '/socket'
 
 /** Limits, checked before any work. Bytes count as sent. */
 export const LIMITS = {
