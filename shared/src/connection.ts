@@ -15,6 +15,7 @@ import {
   CLOSE,
   PROTOCOL,
   RelayFrame,
+  SOCKET_PATH,
   type AskGives,
   type AskName,
   type AskWith,
@@ -148,7 +149,7 @@ export class Connection {
     this.#drop(new BatonError('offline'))
     this.#refusal = undefined
     this.#become({ at: 'connecting', attempt: this.#backoff.attempt })
-    const url = `${this.#options.origin.replace(/^http/, 'ws')}/ws`
+    const url = `${this.#options.origin.replace(/^http/, 'ws')}${SOCKET_PATH}`
     let socket: WebSocket
     try {
       socket = this.#options.openSocket?.(url) ?? new WebSocket(url)

@@ -17,7 +17,7 @@ import * as v from 'valibot'
 export const PROTOCOL = 1
 
 /** Where the relay takes WebSocket connections. */
-export const SOCKET_PATH = '/socket'
+export const SOCKET_PATH = '/ws'
 
 /** Limits, checked before any work. Bytes count as sent. */
 export const LIMITS = {
