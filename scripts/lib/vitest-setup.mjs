@@ -1,0 +1,11 @@
+/** Before the tests of a workspace that needs built artifacts: builds what is missing, and says when one is older than its sources. */
+import { ensureBuilt, stateOf } from './build.mjs'
+import { say } from './progress.mjs'
+
+/** @param {{ name: string }} project */
+export default async function setup(project) {
+  const needed = project.name === 'test' ? ['engine', 'client'] : ['engine']
+  await ensureBuilt(needed.filter((name) => stateOf(name) === 'missing'))
+  const stale = needed.filter((name) => stateOf(name) === 'stale')
+  if (stale.length > 0) say(`Testing with an older build of: ${stale.join(', ')}. To renew it: npm run build`)
+}

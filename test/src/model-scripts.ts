@@ -1,0 +1,30 @@
+/** Scripts of the model server by name, for when it runs as a process of its own. */
+import type { Script } from './model-turns.ts'
+import { call, hold, say } from './model-turns.ts'
+
+export const SCRIPTS: Record<string, Script> = {
+  /** One answer in a few pieces. */
+  hello: [[say('Hello', ' from', ' the', ' model.')]],
+
+  /** Looks around, runs one command that needs approval, and sums up. */
+  task: [
+    [say('I look at the files ', 'first.'), call('glob', { pattern: '**/*' })],
+    [
+      say('Now I count the lines.'),
+      call('bash', { command: 'wc -l README.md > lines.txt && cat lines.txt' }),
+    ],
+    [say('The README was counted; ', 'the number stands in `lines.txt`.')],
+  ],
+
+  /** Like `task`, but the second answer stops half-way until the gate `middle` is opened. */
+  'task-held': [
+    [say('I look at the files ', 'first.'), call('glob', { pattern: '**/*' })],
+    [
+      say('Now I '),
+      hold('middle'),
+      say('count the lines.'),
+      call('bash', { command: 'wc -l README.md > lines.txt' }),
+    ],
+    [say('The README was counted.')],
+  ],
+}

@@ -1,0 +1,188 @@
+/**
+ * What a scripted model answers. A script is a list of turns, or a function. A list is read by place in the conversation: the
+ * request with k assistant messages gets turn k, so that a request which is asked again gets the same answer again, and
+ * several sessions can share one server.
+ */
+import type {
+  Message,
+  RawContentBlockDelta,
+  RawMessageStreamEvent,
+  StopReason,
+  TextBlock,
+  ToolUseBlock,
+} from '@anthropic-ai/sdk/resources/messages'
+import type { Json } from '@baton/shared/guest.ts'
+import type { MessagesRequest } from './model-rules.ts'
+
+export type ErrorType =
+  'invalid_request_error' | 'authentication_error' | 'rate_limit_error' | 'api_error' | 'overloaded_error'
+
+export type Part =
+  /** A text block; one delta a chunk. */
+  | { text: string[] }
+  /** A tool_use block. */
+  | { tool: string; input: { [key: string]: Json } }
+  /** Nothing more is sent until the test opens the gate of this name; first of all parts: not even the headers. */
+  | { hold: string }
+  /** The connection breaks here. */
+  | { cut: true }
+  /** An `error` event in the middle of the stream, as the API sends when it is overloaded. */
+  | { fail: ErrorType }
+  /** Ends the message early with this reason. */
+  | { stop: 'max_tokens' | 'refusal' }
+
+export type Turn =
+  | Part[]
+  /** An HTTP error instead of an answer. */
+  | { status: number; message?: string; headers?: Record<string, string> }
+  /** The n-th time that this very conversation is sent, the n-th of these; the last one from then on. */
+  | { attempts: Turn[] }
+
+/** `n` counts all requests from 1. */
+export type Script = Turn[] | ((request: MessagesRequest, n: number) => Turn)
+
+export const say = (...text: string[]): Part => ({ text })
+export const call = (tool: string, input: { [key: string]: Json }): Part => ({ tool, input })
+export const hold = (name: string): Part => ({ hold: name })
+export const cut: Part = { cut: true }
+export const fail = (type: ErrorType): Part => ({ fail: type })
+export const refuse = (status: number, message?: string): Turn => ({
+  status,
+  ...(message !== undefined && { message }),
+})
+export const attempts = (...turns: Turn[]): Turn => ({ attempts: turns })
+
+/** How often the model has spoken in this conversation. */
+export function turnIndex(request: MessagesRequest): number {
+  return request.messages.filter(({ role }) => role === 'assistant').length
+}
+
+const ERROR_TYPES: Record<number, ErrorType> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  429: 'rate_limit_error',
+  529: 'overloaded_error',
+}
+
+/** The API's error body for a status. */
+export function errorBody(status: number, message: string, request_id: string): Json {
+  return { type: 'error', error: { type: ERROR_TYPES[status] ?? 'api_error', message }, request_id }
+}
+
+/** What is sent as one server-sent event, named by its type. */
+export type Sent =
+  RawMessageStreamEvent | { type: 'ping' } | { type: 'error'; error: { type: ErrorType; message: string } }
+
+/** A thing to send, or to do between two. */
+export type Step = { send: Sent } | { hold: string } | { cut: true }
+
+const JSON_PIECE = 24
+
+/**
+ * The stream of one message, as the API sends it. Ids and token counts depend on the conversation alone, so that a moved and
+ * an unmoved run can be compared byte by byte.
+ */
+export function* messageSteps(parts: Part[], request: MessagesRequest): Generator<Step> {
+  const turn = turnIndex(request)
+  let index = 0
+  let output = 0
+  let started = false
+  let reason: StopReason = parts.some((part) => 'tool' in part) ? 'tool_use' : 'end_turn'
+
+  for (const part of parts) {
+    if ('hold' in part) {
+      yield part
+      continue
+    }
+    if (!started) {
+      started = true
+      yield { send: { type: 'message_start', message: emptyMessage(request, turn) } }
+      yield { send: { type: 'ping' } }
+    }
+    if ('cut' in part) {
+      yield part
+      return
+    }
+    if ('fail' in part) {
+      yield { send: { type: 'error', error: { type: part.fail, message: 'Scripted failure' } } }
+      return
+    }
+    if ('stop' in part) {
+      reason = part.stop
+      break
+    }
+    const { block, deltas } =
+      'text' in part ? textBlock(part.text) : toolBlock(part, `toolu_${turn}_${index}`)
+    yield { send: { type: 'content_block_start', index, content_block: block } }
+    for (const delta of deltas) {
+      output++
+      yield { send: { type: 'content_block_delta', index, delta } }
+    }
+    yield { send: { type: 'content_block_stop', index } }
+    index++
+  }
+  if (!started) yield { send: { type: 'message_start', message: emptyMessage(request, turn) } }
+  yield {
+    send: {
+      type: 'message_delta',
+      delta: { stop_reason: reason, stop_sequence: null, stop_details: null, container: null },
+      usage: {
+        input_tokens: null,
+        output_tokens: Math.max(1, output),
+        cache_creation_input_tokens: null,
+        cache_read_input_tokens: null,
+        output_tokens_details: null,
+        server_tool_use: null,
+      },
+    },
+  }
+  yield { send: { type: 'message_stop' } }
+}
+
+interface Pieces {
+  block: TextBlock | ToolUseBlock
+  deltas: RawContentBlockDelta[]
+}
+
+function textBlock(chunks: string[]): Pieces {
+  return {
+    block: { type: 'text', text: '', citations: null },
+    deltas: chunks.map((text) => ({ type: 'text_delta', text })),
+  }
+}
+
+function toolBlock({ tool, input }: { tool: string; input: { [key: string]: Json } }, id: string): Pieces {
+  const characters = [...JSON.stringify(input)]
+  const deltas: RawContentBlockDelta[] = [{ type: 'input_json_delta', partial_json: '' }]
+  for (let at = 0; at < characters.length; at += JSON_PIECE) {
+    deltas.push({ type: 'input_json_delta', partial_json: characters.slice(at, at + JSON_PIECE).join('') })
+  }
+  return { block: { type: 'tool_use', id, name: tool, input: {}, caller: { type: 'direct' } }, deltas }
+}
+
+function emptyMessage(request: MessagesRequest, turn: number): Message {
+  return {
+    id: `msg_${turn}`,
+    type: 'message',
+    role: 'assistant',
+    model: request.model,
+    content: [],
+    container: null,
+    diagnostics: null,
+    stop_reason: null,
+    stop_sequence: null,
+    stop_details: null,
+    usage: {
+      input_tokens: Math.ceil(JSON.stringify(request.messages).length / 4),
+      output_tokens: 1,
+      output_tokens_details: null,
+      cache_creation: null,
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: 0,
+      inference_geo: null,
+      server_tool_use: null,
+      service_tier: 'standard',
+      speed: null,
+    },
+  }
+}

@@ -1,0 +1,37 @@
+import { defineConfig } from 'vitest/config'
+
+/** One project a workspace: `npx vitest run --project relay`, or by a part of the path: `npx vitest run relay/test/lease`. */
+function workspace(name: string) {
+  return {
+    extends: true as const,
+    test: { name, include: [`${name}/test/**/*.test.{ts,tsx}`], sequence: { groupOrder: 0 } },
+  }
+}
+
+export default defineConfig({
+  test: {
+    // Tests wait for conditions, never for a time; these deadlines only end what hangs.
+    testTimeout: 60_000,
+    hookTimeout: 180_000,
+    teardownTimeout: 30_000,
+    maxWorkers: 2,
+    projects: [
+      workspace('shared'),
+      workspace('relay'),
+      workspace('client'),
+      workspace('guest'),
+      workspace('runner'),
+      {
+        extends: true,
+        test: {
+          name: 'test',
+          include: ['test/test/**/*.test.ts'],
+          // Real processes and a browser: one file at a time, and only when the others are through.
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+          testTimeout: 180_000,
+        },
+      },
+    ],
+  },
+})
