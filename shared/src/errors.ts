@@ -240,6 +240,21 @@ export const ERRORS = {
     todo: 'Make the first one: git add -A && git commit -m start',
     status: 422,
   },
+  'workspace-unreadable': {
+    what: 'A file of the workspace can not be read.',
+    todo: 'Mend its permissions, remove it, or list it in .gitignore.',
+    status: 422,
+  },
+  'checkpoint-torn': {
+    what: 'The stored state of the workspace is incomplete or damaged; no file was touched.',
+    todo: 'Continue on the runner that had the session last: its work tree is still there.',
+    status: 422,
+  },
+  'config-invalid': {
+    what: 'The baton.config file can not be used.',
+    todo: 'Correct it as the message says.',
+    status: 422,
+  },
   'outside-workspace': {
     what: 'The path leads out of the workspace.',
     todo: 'Use a path inside the workspace.',
