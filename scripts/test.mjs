@@ -41,16 +41,9 @@ await script(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'baton-test-'))
   try {
     const file = join(folder, 'report.json')
-    const { code } = await run(node24, [
-      ...[
-        'node_modules/vitest/vitest.mjs',
-        'run',
-        '--reporter=default',
-        '--reporter=json',
-        `--outputFile.json=${file}`,
-      ],
-      ...process.argv.slice(2),
-    ])
+    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`]
+    const vitest = ['node_modules/vitest/vitest.mjs', 'run', ...reporters, ...process.argv.slice(2)]
+    const { code } = await run(node24, vitest)
     /** @type {Report} */
     let report
     try {

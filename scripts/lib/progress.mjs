@@ -2,7 +2,7 @@
  * What a person sees while a script works: one line a step. On a terminal the line counts the seconds; elsewhere it is
  * printed when the step begins, now and then while it lasts, and when it ends.
  */
-const terminal = process.stderr.isTTY === true
+const terminal = process.stderr.isTTY
 const REPEAT_SECONDS = terminal ? 1 : 15
 
 /** A failure that a person can act on: its message is all that is shown. */

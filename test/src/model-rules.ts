@@ -88,7 +88,7 @@ export function readRequest(body: Uint8Array): { request: MessagesRequest } | { 
 function wellFormed(value: Json): boolean {
   if (typeof value === 'string') return value.isWellFormed()
   if (value === null || typeof value !== 'object') return true
-  return Object.entries(value).every(([key, item]) => key.isWellFormed() && wellFormed(item as Json))
+  return Object.entries(value).every(([key, item]) => key.isWellFormed() && wellFormed(item))
 }
 
 function blocksOf(content: string | Block[]): Block[] {

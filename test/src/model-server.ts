@@ -49,10 +49,10 @@ export interface ModelState {
 export interface ModelServer {
   /** For the SDK's `baseURL` and for ANTHROPIC_BASE_URL. */
   url: string
-  state(): ModelState
+  state: () => ModelState
   /** Lets pass everything that waits at a gate, or will. */
-  open(gate: string): void
-  close(): Promise<void>
+  open: (gate: string) => void
+  close: () => Promise<void>
 }
 
 interface Options {

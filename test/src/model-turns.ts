@@ -152,7 +152,8 @@ function textBlock(chunks: string[]): Pieces {
 }
 
 function toolBlock({ tool, input }: { tool: string; input: { [key: string]: Json } }, id: string): Pieces {
-  const characters = [...JSON.stringify(input)]
+  // By code points: half a surrogate pair must not travel alone.
+  const characters = Array.from(JSON.stringify(input))
   const deltas: RawContentBlockDelta[] = [{ type: 'input_json_delta', partial_json: '' }]
   for (let at = 0; at < characters.length; at += JSON_PIECE) {
     deltas.push({ type: 'input_json_delta', partial_json: characters.slice(at, at + JSON_PIECE).join('') })

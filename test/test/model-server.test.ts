@@ -238,10 +238,10 @@ describe('rules of the API', () => {
   test('no more than four cache marks', async () => {
     const { url } = await serve([[say('fine')]])
     const text = { type: 'text' as const, text: 'x', cache_control: { type: 'ephemeral' as const } }
-    await expect(ask(url, [{ role: 'user', content: Array(5).fill(text) }]).finalMessage()).rejects.toThrow(
-      'Found 5',
-    )
-    await ask(url, [{ role: 'user', content: Array(4).fill(text) }]).finalMessage()
+    await expect(
+      ask(url, [{ role: 'user', content: Array.from({ length: 5 }, () => text) }]).finalMessage(),
+    ).rejects.toThrow('Found 5')
+    await ask(url, [{ role: 'user', content: Array.from({ length: 4 }, () => text) }]).finalMessage()
   })
 
   test('a request without a key or a version is refused', async () => {
