@@ -25,7 +25,7 @@ export function httpBlobs(origin: string, token: () => string): BlobStore {
       response = await fetch(url(sid, hash), {
         method,
         headers: { authorization: `Bearer ${token()}`, 'content-type': 'application/octet-stream' },
-        ...(body ? { body: body as BodyInit } : {}),
+        ...(body ? { body: body as Uint8Array<ArrayBuffer> } : {}),
       })
     } catch (cause) {
       throw cause instanceof BatonError ? cause : new BatonError('offline', '', { cause })

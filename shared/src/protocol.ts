@@ -29,7 +29,7 @@ export const LIMITS = {
   append_entries: 64,
   read_entries: 500,
   inbox_commands: 200,
-  entry_blobs: 64,
+  entry_blobs: 256,
   pairing_ms: 600_000,
 } as const
 

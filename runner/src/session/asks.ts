@@ -1,0 +1,79 @@
+/** What becomes of the effects that the guest asks for, and of those that an earlier runner left open. */
+import { BatonError } from '@baton/shared/errors.ts'
+import type { EffectError, Replay } from '@baton/shared/guest.ts'
+import type { Draft } from './journal.ts'
+import type { Live } from './live.ts'
+import { checkApproval, failureOf } from './perform.ts'
+import { digestOf, intentOf, type AwaitedRequest } from './requests.ts'
+
+/** How often an effect may be started before a person is asked (F27). */
+export const ATTEMPTS_MAX = 5
+
+/** The program asked for something else than the journal says: snapshot and tail disagree (F29). */
+export class Diverged extends Error {
+  override name = 'Diverged'
+}
+
+/**
+ * Sorts what the guest asked for. Events are written unless they are; a known effect is checked against its intent (I7);
+ * a new one gets its intent, or its refusal at once. Returns what to write and which effects then may start.
+ */
+export function sortAsks(live: Live, now: number): { drafts: Draft[]; fresh: AwaitedRequest[] } {
+  const drafts: Draft[] = []
+  const fresh: AwaitedRequest[] = []
+  for (const ask of live.pause.asked) {
+    if (ask.kind === 'emit') {
+      if (live.state.emitted.has(ask.id)) continue
+      drafts.push({ kind: 'event', body: { effect: ask.id, type: ask.input.type, data: ask.input.data } })
+      continue
+    }
+    live.requests.set(ask.id, ask)
+    const known = live.state.digests.get(ask.id)
+    if (known === undefined) fresh.push(ask)
+    else if (known !== digestOf(ask))
+      throw new Diverged(`effect ${ask.id} (${ask.kind}) differs from its intent`)
+  }
+  live.pause.asked = []
+  const allowed: AwaitedRequest[] = []
+  for (const request of fresh) {
+    const refusal = refusalOf(live, request)
+    drafts.push({ kind: 'intent', body: intentOf(request, replayOf(live, request), 1, now) })
+    if (refusal) drafts.push({ kind: 'outcome', body: { effect: request.id, now, error: refusal } })
+    else allowed.push(request)
+  }
+  return { drafts, fresh: allowed }
+}
+
+function refusalOf(live: Live, request: AwaitedRequest): EffectError | undefined {
+  if (request.kind !== 'tool') return undefined
+  const tool = live.tools.get(request.input.name)
+  return checkApproval(tool, request.input, live.start.mode, live.state.approvals)
+}
+
+/** Waiting can always be taken up again, and a model may be asked again; a tool says for itself. */
+function replayOf(live: Live, request: AwaitedRequest): Replay {
+  if (request.kind !== 'tool') return 'safe'
+  return live.tools.get(request.input.name)?.spec.replay ?? 'never'
+}
+
+/**
+ * Effects with an intent and no outcome, left by a runner that is gone: `never` ones end as interrupted (I5), `safe` ones are
+ * marked to start again, unless they failed too often. Returns what to write.
+ */
+export function adoptOrphans(live: Live, now: number): Draft[] {
+  const drafts: Draft[] = []
+  for (const { intent } of live.state.open.values()) {
+    const { effect, kind, replay, attempt } = intent
+    if (kind === 'prompt' || kind === 'approve') continue
+    if (kind === 'sleep') live.toStart.set(effect, 'first')
+    else if (replay === 'never') drafts.push(outcomeError(effect, now, new BatonError('interrupted')))
+    else if (attempt >= ATTEMPTS_MAX) {
+      drafts.push(outcomeError(effect, now, new BatonError('attempts-exhausted', `(${attempt} times)`)))
+    } else live.toStart.set(effect, 'again')
+  }
+  return drafts
+}
+
+function outcomeError(effect: number, now: number, error: BatonError): Draft {
+  return { kind: 'outcome', body: { effect, now, error: failureOf(error) } }
+}

@@ -1,0 +1,158 @@
+/** How a session comes to life on a runner: for the first time, or from its snapshot and the tail of its journal. */
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { basename } from 'node:path'
+import { fromUtf8 } from '@baton/shared/bytes.ts'
+import { BatonError } from '@baton/shared/errors.ts'
+import type { EffectRequest, Pause, StartMessage, ToolSpec } from '@baton/shared/guest.ts'
+import type { SnapshotEntry, StartCommand } from '@baton/shared/journal.ts'
+import { sessionSeed } from '@baton/shared/keys.ts'
+import type { BlobStore } from '@baton/shared/blobs.ts'
+import type { Harness } from '../harness.ts'
+import type { Workspace } from '../workspace/workspace.ts'
+import type { Journal, Opened } from './journal.ts'
+import type { SessionOptions } from './options.ts'
+import type { Snapshots } from './snapshots.ts'
+import { emptyState, fold, type SessionState } from './state.ts'
+
+export type Agent = SnapshotEntry['agent']
+
+export interface Begun {
+  harness: Harness
+  agent: Agent
+  pause: Pause
+  state: SessionState
+  start: StartMessage
+  /** Seq of the snapshot that the guest was restored from; 0: none yet. */
+  snapshot: number
+  /** The snapshot before it, for when it proves bad. */
+  previous: number
+}
+
+/** A guest at its baseline waits for the start message. */
+const AT_BASELINE: Pause = { state: 'quiescent', asked: [] }
+
+/** The message that starts a guest: what the agent may know of where it runs. */
+export async function startMessage(
+  options: SessionOptions,
+  sid: string,
+  command: StartCommand,
+  tools: ToolSpec[],
+  workspace: Workspace,
+): Promise<StartMessage> {
+  const about = await workspace.about()
+  return {
+    type: 'start',
+    seed: sessionSeed(options.account, sid),
+    now: Date.now(),
+    mode: command.mode,
+    tools,
+    about: { workspace: basename(command.workspace), branch: about.branch, platform: about.platform },
+    settings: command.settings ?? {},
+  }
+}
+
+/** A fresh guest for a start command; its bundle is stored so that any runner can restore it. */
+export async function openGuest(
+  options: SessionOptions,
+  journal: Journal,
+  blobs: BlobStore,
+  command: StartCommand,
+): Promise<{ harness: Harness; agent: Agent }> {
+  const bundle = command.bundle
+    ? await fetchBundle(blobs, journal, command.bundle)
+    : await options.agent(command.agent)
+  const harness = options.harness(bundle)
+  const header = await harness.open()
+  const bundle_blob =
+    command.bundle ?? (await blobs.put(journal.sid, journal.key, deflateRawSync(bundle, { level: 9 })))
+  const { engine, baseline } = header
+  return { harness, agent: { name: command.agent, engine, bundle: header.bundle, baseline, bundle_blob } }
+}
+
+/**
+ * Restores the guest from the snapshot at `seq` and reads what the journal says since. Throws BatonError `snapshot-…`,
+ * `no-blob`, `bad-blob`, `cannot-open` when that snapshot can't be used.
+ */
+export async function restoreGuest(
+  options: SessionOptions,
+  journal: Journal,
+  blobs: BlobStore,
+  snapshots: Snapshots,
+  at: { snapshot: number; checkpoint: number },
+): Promise<Begun> {
+  const { body: entry } = await journal.at(at.snapshot, 'snapshot')
+  const state = emptyState()
+  const [bundle, files, received, asks] = await Promise.all([
+    fetchBundle(blobs, journal, entry.agent.bundle_blob),
+    snapshots.fetch(entry),
+    journal.at(entry.start, 'received'),
+    fetchAsks(blobs, journal, entry.asks),
+    readState(journal, entry, at, state),
+  ])
+  if (received.body.kind !== 'start' || !received.body.start) throw new BatonError('journal-gap', '(start)')
+  const harness = options.harness(bundle)
+  try {
+    const pause = await restorePause(harness, entry, files)
+    const { agent, previous } = entry
+    const base = { harness, agent, state, start: received.body.start, snapshot: at.snapshot, previous }
+    return { ...base, pause: { ...pause, asked: [...asks, ...pause.asked] } }
+  } catch (error) {
+    await harness.close()
+    throw error
+  }
+}
+
+async function restorePause(harness: Harness, entry: SnapshotEntry, files: Uint8Array[]): Promise<Pause> {
+  if (entry.state === 'baseline') {
+    const header = await harness.open()
+    for (const name of ['engine', 'bundle', 'baseline'] as const) {
+      if (header[name] !== entry.agent[name]) {
+        const code = name === 'engine' ? 'snapshot-engine' : 'snapshot-baseline'
+        throw new BatonError(code, `It needs ${name} ${entry.agent[name]}, this runner has ${header[name]}.`)
+      }
+    }
+    return AT_BASELINE
+  }
+  return harness.restore(files)
+}
+
+async function readState(
+  journal: Journal,
+  entry: SnapshotEntry,
+  at: { snapshot: number; checkpoint: number },
+  state: SessionState,
+): Promise<void> {
+  const tail: Opened[] = []
+  const [earlier, checkpoint] = await Promise.all([
+    Promise.all([
+      ...entry.open.filter((seq) => seq <= entry.covers).map((seq) => journal.at(seq, 'intent')),
+      ...entry.undelivered.map((seq) => deliverableAt(journal, seq)),
+    ]),
+    at.checkpoint > 0 ? journal.at(at.checkpoint, 'checkpoint') : undefined,
+    (async () => {
+      for await (const opened of journal.read(entry.covers + 1)) tail.push(opened)
+    })(),
+  ])
+  for (const approval of entry.approvals) state.approvals.set(approval.effect, approval.digest)
+  if (checkpoint) fold(state, { ...checkpoint, kind: 'checkpoint' })
+  for (const opened of earlier.toSorted((a, b) => a.seq - b.seq)) fold(state, opened)
+  for (const opened of tail) fold(state, opened)
+  state.start = entry.start
+}
+
+async function deliverableAt(journal: Journal, seq: number): Promise<Opened> {
+  return journal.at(seq, 'outcome').catch(() => journal.at(seq, 'received'))
+}
+
+async function fetchBundle(blobs: BlobStore, journal: Journal, hash: string): Promise<Uint8Array> {
+  return inflateRawSync(await blobs.get(journal.sid, journal.key, hash))
+}
+
+async function fetchAsks(
+  blobs: BlobStore,
+  journal: Journal,
+  hash: string | undefined,
+): Promise<EffectRequest[]> {
+  if (hash === undefined) return []
+  return JSON.parse(fromUtf8(await blobs.get(journal.sid, journal.key, hash))) as EffectRequest[]
+}

@@ -1,0 +1,110 @@
+/** Writes a live session's journal: appends and folds in one step, composes snapshot entries, reads messages for the guest. */
+import type { BlobStore } from '@baton/shared/blobs.ts'
+import { fromUtf8, utf8 } from '@baton/shared/bytes.ts'
+import type { GuestMessage, Json } from '@baton/shared/guest.ts'
+import type { Outcome, SnapshotEntry } from '@baton/shared/journal.ts'
+import type { Status } from '@baton/shared/protocol.ts'
+import type { Draft, Journal, Opened } from './journal.ts'
+import type { Live } from './live.ts'
+import type { Snapshots } from './snapshots.ts'
+import { fold, statusOf, type Deliverable, type SessionState } from './state.ts'
+
+export class Book {
+  readonly journal: Journal
+  readonly blobs: BlobStore
+  readonly #snapshots: Snapshots
+
+  constructor(journal: Journal, blobs: BlobStore, snapshots: Snapshots) {
+    this.journal = journal
+    this.blobs = blobs
+    this.#snapshots = snapshots
+  }
+
+  /** Writes all drafts or none and folds them. The last one tells the relay what the session then waits for. */
+  async append(live: Live, drafts: Draft[]): Promise<void> {
+    const last = drafts.at(-1)
+    if (!last) return
+    const status = last.hint?.status ?? statusAfter(live.state, drafts)
+    const first = await this.journal.append([
+      ...drafts.slice(0, -1),
+      { ...last, hint: { ...last.hint, status } },
+    ])
+    drafts.forEach((draft, i) => {
+      const seq = first + i
+      fold(live.state, { kind: draft.kind, seq, at: 0, body: draft.body } as Opened)
+      if (draft.kind === 'snapshot') {
+        live.previous = live.snapshot
+        live.snapshot = seq
+      }
+    })
+  }
+
+  /**
+   * Saves the paused guest and composes the entry. It covers the journal as it stands: intents written in the same append
+   * come after it and are read again on restore.
+   */
+  async snapshotDraft(live: Live): Promise<Draft> {
+    const { snapshot, chain, bytes } = await this.#snapshots.save(live.harness)
+    live.dirty = false
+    const { state, on } = snapshot.header
+    const asks = live.carried.length > 0 ? await this.#store(live.carried) : undefined
+    const body: SnapshotEntry = {
+      ...{ chain, bytes, state, covers: this.journal.tail, agent: live.agent },
+      ...(on === undefined ? {} : { on }),
+      ...(asks === undefined ? {} : { asks }),
+      undelivered: live.state.queue.map((deliverable) => deliverable.seq),
+      start: live.state.start,
+      open: Array.from(live.state.open.values(), (open) => open.seq),
+      previous: live.snapshot,
+      approvals: Array.from(live.state.approvals, ([effect, digest]) => ({ effect, digest })),
+    }
+    const blobs = [...chain, live.agent.bundle_blob, ...(asks === undefined ? [] : [asks])]
+    return { kind: 'snapshot', body, blobs }
+  }
+
+  /** The first snapshot of a session: the guest at its baseline, no pages. `start`: seq that the start entry will have. */
+  baselineDraft({ agent }: Live, start: number): Draft {
+    return {
+      kind: 'snapshot',
+      body: {
+        ...{ chain: [], bytes: 0, state: 'baseline', covers: start - 1, undelivered: [] },
+        ...{ start, open: [], previous: 0, approvals: [], agent },
+      },
+      blobs: [agent.bundle_blob],
+    }
+  }
+
+  /** What the guest gets to hear of an entry. */
+  async messageOf({ entry }: Deliverable): Promise<GuestMessage> {
+    if (entry.kind === 'outcome') return this.#outcomeMessage(entry.body)
+    const { body } = entry
+    if (body.kind === 'start' && body.start) return body.start
+    return { type: 'stop', now: body.now }
+  }
+
+  async #outcomeMessage(outcome: Outcome): Promise<GuestMessage> {
+    const { effect, now, error, blob } = outcome
+    if (error) return { type: 'outcome', effect, now, error }
+    const { sid, key } = this.journal
+    const result = blob
+      ? (JSON.parse(fromUtf8(await this.blobs.get(sid, key, blob.hash))) as Json)
+      : outcome.result
+    return { type: 'outcome', effect, now, result: result ?? null }
+  }
+
+  #store(value: unknown): Promise<string> {
+    return this.blobs.put(this.journal.sid, this.journal.key, utf8(JSON.stringify(value)))
+  }
+}
+
+/** The status when the drafts are written: an outcome or a start message gives the guest something to do. */
+function statusAfter(state: SessionState, drafts: Draft[]): Status {
+  const open = new Map(state.open)
+  let busy = state.queue.length > 0
+  for (const draft of drafts) {
+    if (draft.kind === 'intent') open.set(draft.body.effect, { seq: 0, intent: draft.body })
+    if (draft.kind === 'outcome') open.delete(draft.body.effect)
+    if (draft.kind === 'outcome' || draft.kind === 'received') busy = true
+  }
+  return statusOf({ ...state, open }, busy)
+}

@@ -1,0 +1,34 @@
+/**
+ * The conversations of a session as this runner has seen them. The guest hands over only what is new; a runner that lacks
+ * the beginning (after a restore) gets it by a resend. Nothing here is the truth: that is in guest memory.
+ */
+import { EMPTY_CONVERSATION, extendConversation } from '@baton/shared/digest.ts'
+import { BatonError } from '@baton/shared/errors.ts'
+import type { LlmInput, Message } from '@baton/shared/guest.ts'
+
+export class Conversations {
+  readonly #known = new Map<string, { digest: string; messages: Message[] }>()
+
+  /**
+   * The whole conversation of a request, or undefined when its prefix is not known here. Throws BatonError `bad-input` when
+   * what was handed over does not have the digest that it claims.
+   */
+  extend(input: LlmInput): Message[] | undefined {
+    const known =
+      input.prior === 0 ? { digest: EMPTY_CONVERSATION, messages: [] } : this.#known.get(input.conversation)
+    if (!known || known.digest !== input.follows || known.messages.length !== input.prior) return undefined
+    const messages = [...known.messages, ...input.add]
+    const digest = input.add.reduce(extendConversation, known.digest)
+    if (digest !== input.digest)
+      throw new BatonError('bad-input', '(the conversation does not have its digest)')
+    this.#known.set(input.conversation, { digest, messages })
+    return messages
+  }
+
+  /** Does this runner have what the request builds on? */
+  has(input: LlmInput): boolean {
+    if (input.prior === 0) return true
+    const known = this.#known.get(input.conversation)
+    return known?.digest === input.follows || known?.digest === input.digest
+  }
+}

@@ -1,0 +1,111 @@
+/** The effects that run at this moment: each can be stopped by a person, or cut off because the runner must let go. */
+import type { BlobStore } from '@baton/shared/blobs.ts'
+import { utf8 } from '@baton/shared/bytes.ts'
+import { BatonError } from '@baton/shared/errors.ts'
+import type { Json } from '@baton/shared/guest.ts'
+import type { Outcome } from '@baton/shared/journal.ts'
+import type { Draft } from './journal.ts'
+import { failureOf, type Performed } from './perform.ts'
+
+/** A result longer than this goes into a blob. */
+const INLINE_BYTES = 32 << 10
+const ENDS_CHARS = 2000
+
+interface Running {
+  kind: string
+  controller: AbortController
+}
+
+/** How an effect ended: its outcome, and what is to be written before it. */
+export interface Ended {
+  effect: number
+  performed: Performed
+  before: Draft[]
+  duration_ms: number
+}
+
+export class Effects {
+  readonly #running = new Map<number, Running>()
+  readonly #ended: (ended: Ended) => void
+
+  constructor(ended: (ended: Ended) => void) {
+    this.#ended = ended
+  }
+
+  get size(): number {
+    return this.#running.size
+  }
+
+  get kinds(): string[] {
+    return Array.from(this.#running.values(), (running) => running.kind)
+  }
+
+  /** Starts an effect whose intent is durable (I3). `after` gives what must be written together with the outcome. */
+  start(
+    effect: number,
+    kind: string,
+    perform: (signal: AbortSignal) => Promise<Performed>,
+    after: () => Promise<Draft[]> = async () => [],
+  ): void {
+    const running: Running = { kind, controller: new AbortController() }
+    this.#running.set(effect, running)
+    const began = performance.now()
+    const run = async (): Promise<void> => {
+      const { signal } = running.controller
+      const performed = await perform(signal).catch((error: unknown) => ({ error: failureOf(error) }))
+      const before = await after()
+      // Cut off: another runner decides by the replay policy what becomes of it.
+      if (this.#running.get(effect) !== running) return
+      this.#running.delete(effect)
+      this.#ended({ effect, performed, before, duration_ms: Math.round(performance.now() - began) })
+    }
+    run().catch((error: unknown) => {
+      if (this.#running.get(effect) !== running) return
+      this.#running.delete(effect)
+      this.#ended({
+        effect,
+        performed: { error: failureOf(error) },
+        before: [],
+        duration_ms: Math.round(performance.now() - began),
+      })
+    })
+  }
+
+  /** A person pressed Stop: every effect ends with an outcome. */
+  stop(): void {
+    for (const { controller } of this.#running.values()) controller.abort(new BatonError('stopped'))
+  }
+
+  /** The runner lets go: processes die, and no outcome is written here. */
+  cut(): void {
+    const running = [...this.#running.values()]
+    this.#running.clear()
+    for (const { controller } of running) controller.abort(new BatonError('interrupted'))
+  }
+}
+
+/** The outcome entry of an ended effect; a long result is stored first. */
+export async function outcomeDraft(
+  ended: Ended,
+  store: { blobs: BlobStore; sid: string; key: Uint8Array },
+  now: number,
+  repeated: number,
+): Promise<Draft> {
+  const { effect, performed, duration_ms } = ended
+  const base: Outcome = { effect, now, duration_ms, ...(repeated > 0 ? { repeated } : {}) }
+  if ('error' in performed) return { kind: 'outcome', body: { ...base, error: performed.error } }
+  const text = JSON.stringify(performed.result)
+  const bytes = utf8(text)
+  if (bytes.length <= INLINE_BYTES) return { kind: 'outcome', body: { ...base, result: performed.result } }
+  const hash = await store.blobs.put(store.sid, store.key, bytes)
+  const shown = textOf(performed.result)
+  const blob = { hash, bytes: bytes.length, head: shown.slice(0, ENDS_CHARS), tail: shown.slice(-ENDS_CHARS) }
+  return { kind: 'outcome', body: { ...base, blob }, blobs: [hash] }
+}
+
+function textOf(result: Json): string {
+  if (typeof result === 'object' && result !== null && !Array.isArray(result)) {
+    if (typeof result['text'] === 'string') return result['text']
+  }
+  return JSON.stringify(result)
+}

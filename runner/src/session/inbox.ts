@@ -1,0 +1,102 @@
+/** Commands of a session that wait, and what each becomes when it is consumed: entries, and what the runner then does (I6). */
+import * as v from 'valibot'
+import { BatonError } from '@baton/shared/errors.ts'
+import { COMMANDS, type Received } from '@baton/shared/journal.ts'
+import type { Command, CommandKind, Placement } from '@baton/shared/protocol.ts'
+import { openJson, place } from '@baton/shared/seal.ts'
+import { objectionTo, type DecisionContext } from './decisions.ts'
+import type { Draft } from './journal.ts'
+import type { SessionState } from './state.ts'
+
+type BodyOf<K extends CommandKind> = v.InferOutput<(typeof COMMANDS)[K]>
+
+/** Opens and validates a command's body. Throws BatonError `cannot-open`. */
+export function openCommand<K extends CommandKind>(
+  key: Uint8Array,
+  sid: string,
+  command: Command & { kind: K },
+): BodyOf<K> {
+  const json = openJson(key, command.body, place.command(sid, command.kind, command.id))
+  const parsed = v.safeParse(COMMANDS[command.kind], json)
+  if (!parsed.success)
+    throw new BatonError('cannot-open', `(command ${command.id}: ${v.summarize(parsed.issues)})`)
+  return parsed.output as BodyOf<K>
+}
+
+/** What to write when a command is consumed, and what follows. `later`: it keeps waiting. */
+export type Consumption =
+  | 'later'
+  | { drafts: Draft[]; then?: 'stop' }
+  | { drafts: Draft[]; then: 'leave'; place: Placement; label: string }
+
+export interface InboxContext extends Omit<DecisionContext, 'open'> {
+  state: SessionState
+  key: Uint8Array
+  now: number
+}
+
+/** Decides about one command of a started session. */
+export function consume(command: Command, context: InboxContext): Consumption {
+  const { sid, key, state, now } = context
+  const received = (rest: DistributiveOmit<Received, 'id' | 'device' | 'now'>): Draft => ({
+    kind: 'received',
+    body: { id: command.id, device: command.device, now, ...rest } as Received,
+    consumes: { n: command.n, id: command.id },
+  })
+  switch (command.kind) {
+    case 'start':
+      // The session has started; a second start, sent by mistake, must not stay in the way.
+      return {
+        drafts: [received({ kind: 'start', command: openCommand(key, sid, { ...command, kind: 'start' }) })],
+      }
+    case 'prompt': {
+      const open = Array.from(state.open.values()).find(({ intent }) => intent.kind === 'prompt')
+      if (!open) return 'later'
+      const body = openCommand(key, sid, { ...command, kind: 'prompt' })
+      const result = { text: body.text, command: command.id }
+      return {
+        drafts: [
+          received({ kind: 'prompt', command: body }),
+          { kind: 'outcome', body: { effect: open.intent.effect, now, result } },
+        ],
+      }
+    }
+    case 'decision': {
+      const body = openCommand(key, sid, { ...command, kind: 'decision' })
+      const late = objectionTo(body, { ...context, open: state.open })
+      if (late !== undefined) return { drafts: [received({ kind: 'decision', command: body, late })] }
+      const note = body.note === undefined ? {} : { note: body.note }
+      const result = { approved: body.approved, device: body.device, ...note }
+      return {
+        drafts: [
+          received({ kind: 'decision', command: body }),
+          { kind: 'outcome', body: { effect: body.effect, now, result } },
+        ],
+      }
+    }
+    case 'stop':
+      return { drafts: [received({ kind: 'stop', command: {} }), ...stopApprovals(state, now)], then: 'stop' }
+    case 'move': {
+      const body = openCommand(key, sid, { ...command, kind: 'move' })
+      const to = command.place ?? {}
+      return {
+        drafts: [received({ kind: 'move', command: body, place: to })],
+        then: 'leave',
+        place: to,
+        label: body.label,
+      }
+    }
+  }
+}
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
+
+/** Stop also ends the waiting for a decision; running effects end by themselves when they are aborted. */
+function stopApprovals(state: SessionState, now: number): Draft[] {
+  return Array.from(state.open.values())
+    .filter(({ intent }) => intent.kind === 'approve')
+    .map(({ intent }) => ({
+      kind: 'outcome',
+      body: { effect: intent.effect, now, error: { code: 'stopped', message: 'Stopped by a person.' } },
+    }))
+}

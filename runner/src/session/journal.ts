@@ -1,0 +1,142 @@
+/**
+ * A session's journal, as its one writer and as a reader: seals, opens, validates, and makes an append that was cut off by
+ * the network happen exactly once.
+ */
+import * as v from 'valibot'
+import { BatonError } from '@baton/shared/errors.ts'
+import { BODIES } from '@baton/shared/journal.ts'
+import { LIMITS, type Entry, type Hint, type NewEntry, type SealedKind } from '@baton/shared/protocol.ts'
+import { openJson, place, sealJson } from '@baton/shared/seal.ts'
+import type { RelayLink } from './link.ts'
+import { steady } from './steady.ts'
+
+export type BodyOf<K extends SealedKind> = v.InferOutput<(typeof BODIES)[K]>
+
+interface DraftOf<K extends SealedKind> {
+  kind: K
+  body: BodyOf<K>
+  blobs?: string[]
+  hint?: Hint
+  consumes?: { n: number; id: string }
+}
+/** An entry that is not written yet. */
+export type Draft = { [K in SealedKind]: DraftOf<K> }[SealedKind]
+
+interface OpenedOf<K extends SealedKind> {
+  kind: K
+  seq: number
+  at: number
+  body: BodyOf<K>
+}
+/** An entry that was read and opened. */
+export type Opened =
+  { [K in SealedKind]: OpenedOf<K> }[SealedKind] | { kind: 'lease'; seq: number; at: number }
+
+/** Opens and validates one entry. Throws BatonError `cannot-open`. */
+export function openEntry(key: Uint8Array, sid: string, entry: Entry): Opened {
+  const { kind, seq, at } = entry
+  if (kind === 'lease') return { kind, seq, at }
+  const json = openJson(key, entry.body, place.entry(sid, kind, seq))
+  const parsed = v.safeParse(BODIES[kind], json)
+  if (!parsed.success)
+    throw new BatonError('cannot-open', `(entry ${seq}, ${kind}: ${v.summarize(parsed.issues)})`)
+  return { kind, seq, at, body: parsed.output } as Opened
+}
+
+export class Journal {
+  readonly sid: string
+  readonly key: Uint8Array
+  readonly epoch: number
+  readonly #link: RelayLink
+  readonly #gone: AbortSignal
+  #tail: number
+
+  /** `gone` aborts when the lease is known to be lost: nothing is written after that. */
+  constructor(
+    link: RelayLink,
+    lease: { sid: string; key: Uint8Array; epoch: number; tail: number; gone: AbortSignal },
+  ) {
+    this.#link = link
+    this.sid = lease.sid
+    this.key = lease.key
+    this.epoch = lease.epoch
+    this.#tail = lease.tail
+    this.#gone = lease.gone
+  }
+
+  /** Seq of the last entry that is known to be durable. */
+  get tail(): number {
+    return this.#tail
+  }
+
+  /**
+   * Writes all drafts or none; resolves with the first one's seq when they are durable. One call at a time. Waits out lost
+   * connections. Throws BatonError `lease-lost` when another has taken over, `already-consumed`, `no-blob`.
+   */
+  async append(drafts: Draft[]): Promise<number> {
+    const first = this.#tail + 1
+    const entries = drafts.map((draft, index): NewEntry => this.#sealed(draft, first + index))
+    await steady(this.#link, this.#gone, async () => {
+      try {
+        await this.#link.ask('append', { sid: this.sid, epoch: this.epoch, first, entries })
+      } catch (error) {
+        if (!(error instanceof BatonError) || error.code !== 'wrong-seq') throw error
+        // An earlier try whose answer was lost may have written it.
+        if (await this.#isOurs(first, entries)) return
+        throw new BatonError('lease-lost', '(the journal has entries of another writer)', { cause: error })
+      }
+    })
+    this.#tail += entries.length
+    return first
+  }
+
+  /** All entries from `from` to the tail that was known at the claim, opened, in order. */
+  async *read(from: number): AsyncGenerator<Opened> {
+    let next = from
+    while (next <= this.#tail) {
+      const page = await this.#page(next, LIMITS.read_entries)
+      for (const entry of page) {
+        if (entry.seq !== next) throw new BatonError('journal-gap', `(expected ${next}, got ${entry.seq})`)
+        yield openEntry(this.key, this.sid, entry)
+        next++
+      }
+      if (page.length === 0) {
+        throw new BatonError('journal-rolled-back', `(entry ${next} of ${this.#tail} is missing)`)
+      }
+    }
+  }
+
+  /** One entry of a known kind. Throws BatonError `journal-gap` when it is something else. */
+  async at<K extends SealedKind>(seq: number, kind: K): Promise<OpenedOf<K>> {
+    const [entry] = await this.#page(seq, 1)
+    if (entry?.seq !== seq || entry.kind !== kind)
+      throw new BatonError('journal-gap', `(no ${kind} at ${seq})`)
+    return openEntry(this.key, this.sid, entry) as OpenedOf<K>
+  }
+
+  async #isOurs(first: number, entries: NewEntry[]): Promise<boolean> {
+    const page = await this.#page(first, entries.length)
+    return (
+      page.length === entries.length &&
+      page.every((entry, i) => entry.epoch === this.epoch && entry.body === entries[i]?.body)
+    )
+  }
+
+  async #page(from: number, limit: number): Promise<Entry[]> {
+    const page = await steady(this.#link, this.#gone, () =>
+      this.#link.ask('read', { sid: this.sid, from, limit }),
+    )
+    return page.entries
+  }
+
+  #sealed(draft: Draft, seq: number): NewEntry {
+    const { kind, hint, consumes } = draft
+    return {
+      kind,
+      body: sealJson(this.key, draft.body, place.entry(this.sid, kind, seq)),
+      blobs: draft.blobs ?? [],
+      ...(hint ? { hint } : {}),
+      ...(consumes ? { consumes } : {}),
+    }
+  }
+}

@@ -1,0 +1,61 @@
+/** A session's guest and everything around it while a runner holds it. */
+import type { EffectRequest, Pause, StartMessage } from '@baton/shared/guest.ts'
+import type { Harness } from '../harness.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Workspace } from '../workspace/workspace.ts'
+import type { Agent } from './begin.ts'
+import type { Checkpoints } from './checkpoints.ts'
+import { Conversations } from './conversations.ts'
+import type { AwaitedRequest } from './requests.ts'
+import type { SessionState } from './state.ts'
+
+export interface Live {
+  readonly harness: Harness
+  readonly agent: Agent
+  readonly state: SessionState
+  readonly start: StartMessage
+  readonly tools: ReadonlyMap<string, Tool>
+  /** Settles when the files are there; a restored guest goes on meanwhile. */
+  readonly workspace: Promise<Workspace>
+  readonly checkpoints: Checkpoints
+  readonly conversations: Conversations
+  readonly readFiles: Map<string, string>
+  pause: Pause
+  /** Seq of the newest good snapshot, 0 for none, and of the one before. */
+  snapshot: number
+  previous: number
+  /** The guest ran since that snapshot. */
+  dirty: boolean
+  /** Requests of open effects, as far as they are known here. */
+  readonly requests: Map<number, AwaitedRequest>
+  /** Effects to start. `first`: the intent stands. `again`: an earlier runner was cut off, a new attempt needs its own intent. */
+  readonly toStart: Map<number, 'first' | 'again'>
+  /** Requests that came while the session was leaving: the next runner starts them. */
+  carried: EffectRequest[]
+}
+
+export function newLive(
+  parts: Pick<
+    Live,
+    | 'harness'
+    | 'agent'
+    | 'state'
+    | 'start'
+    | 'tools'
+    | 'workspace'
+    | 'checkpoints'
+    | 'pause'
+    | 'snapshot'
+    | 'previous'
+  >,
+): Live {
+  return {
+    ...parts,
+    conversations: new Conversations(),
+    readFiles: new Map(),
+    dirty: false,
+    requests: new Map(),
+    toStart: new Map(),
+    carried: [],
+  }
+}

@@ -1,0 +1,18 @@
+/** An unbounded queue with one taker. What arrives is bounded by its senders: effects, commands and pauses of one session. */
+export class Mailbox<T> {
+  readonly #items: T[] = []
+  #wake: (() => void) | undefined
+
+  post(item: T): void {
+    this.#items.push(item)
+    this.#wake?.()
+  }
+
+  async take(): Promise<T> {
+    for (;;) {
+      if (this.#items.length > 0) return this.#items.shift() as T
+      await new Promise<void>((resolve) => (this.#wake = resolve))
+      this.#wake = undefined
+    }
+  }
+}

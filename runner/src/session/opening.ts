@@ -1,0 +1,145 @@
+/** Brings a session to life on this runner: starts it, or restores the newest state that is good. */
+import { BatonError, explain } from '@baton/shared/errors.ts'
+import type { Command } from '@baton/shared/protocol.ts'
+import type { Workspace } from '../workspace/workspace.ts'
+import { adoptOrphans } from './asks.ts'
+import { openGuest, restoreGuest, startMessage } from './begin.ts'
+import type { Book } from './book.ts'
+import { Checkpoints } from './checkpoints.ts'
+import { openCommand } from './inbox.ts'
+import type { Draft } from './journal.ts'
+import { newLive, type Live } from './live.ts'
+import type { Lease, SessionOptions } from './options.ts'
+import type { Snapshots } from './snapshots.ts'
+import { emptyState, type SessionState } from './state.ts'
+
+export interface Opening {
+  options: SessionOptions
+  lease: Lease
+  book: Book
+  snapshots: Snapshots
+  /** Writes an entry when the session comes to it. */
+  write: (draft: Draft) => void
+  log: (message: string) => void
+}
+
+/** A line for people in the transcript. */
+export function notice(message: string): Draft {
+  return { kind: 'event', body: { type: 'notice', data: { message } } }
+}
+
+export function failure(code: string, message: string): Draft {
+  return {
+    kind: 'event',
+    body: { type: 'failed', data: { code, message } },
+    hint: { status: 'failed', notify: true },
+  }
+}
+
+/** Starts a fresh session. Undefined: it could not start; the journal says why, and the session has failed. */
+export async function start(
+  opening: Opening,
+  command: Command & { kind: 'start' },
+): Promise<Live | undefined> {
+  const { options, book, lease } = opening
+  const { journal, blobs } = book
+  const body = openCommand(journal.key, lease.sid, command)
+  const consumes = { n: command.n, id: command.id }
+  const received = {
+    id: command.id,
+    device: command.device,
+    now: Date.now(),
+    kind: 'start' as const,
+    command: body,
+  }
+  try {
+    const workspace = await options.openWorkspace(lease.sid, body.workspace)
+    const tools = await options.tools(body.workspace)
+    const message = await startMessage(
+      options,
+      lease.sid,
+      body,
+      tools.map((tool) => tool.spec),
+      workspace,
+    )
+    const { harness, agent } = await openGuest(options, journal, blobs, body)
+    const live = newLive({
+      ...{ harness, agent, start: message, state: emptyState(), snapshot: 0, previous: 0 },
+      checkpoints: new Checkpoints(blobs, lease.sid, journal.key, undefined),
+      tools: new Map(tools.map((tool) => [tool.spec.name, tool])),
+      workspace: Promise.resolve(workspace),
+      pause: { state: 'quiescent', asked: [] },
+    })
+    const first: Draft = { kind: 'received', body: { ...received, start: message }, consumes }
+    await book.append(live, [first, book.baselineDraft(live, journal.tail + 1)])
+    storeFirst(opening, live, workspace)
+    return live
+  } catch (error) {
+    if (!(error instanceof BatonError) || error.code === 'lease-lost') throw error
+    await journal.append([
+      { kind: 'received', body: received, consumes },
+      failure(error.code, explain(error)),
+    ])
+    return undefined
+  }
+}
+
+/** The first checkpoint carries the whole history and may take a while; the agent need not wait for it. */
+function storeFirst(opening: Opening, live: Live, workspace: Workspace): void {
+  live.checkpoints.store(workspace).then(
+    (draft) => draft && opening.write(draft),
+    (error: unknown) => opening.write(notice(`The workspace could not be stored. ${explain(error)}`)),
+  )
+}
+
+/** Restores from the snapshot at `seq`, or from the newest one before it that can be used (F28). */
+export async function restore(opening: Opening, seq: number): Promise<Live> {
+  const { options, book, lease, snapshots } = opening
+  const { journal, blobs } = book
+  const at = { snapshot: seq, checkpoint: lease.checkpoint }
+  let begun
+  try {
+    begun = await restoreGuest(options, journal, blobs, snapshots, at)
+  } catch (error) {
+    const { previous } = (await journal.at(seq, 'snapshot')).body
+    if (!isBadSnapshot(error) || previous === 0) throw error
+    opening.log(`snapshot at ${seq} is bad, using the one at ${previous}: ${explain(error)}`)
+    await journal.append([
+      notice(`A snapshot could not be used; continued from the one before. ${explain(error)}`),
+    ])
+    return restore(opening, previous)
+  }
+  const checkpoints = new Checkpoints(blobs, lease.sid, journal.key, begun.state.checkpoint?.entry)
+  const workspace = restoreWorkspace(opening, begun.state, checkpoints)
+  // Whoever needs the files gets the reason; a session that needs none goes on.
+  workspace.catch((error: unknown) => opening.log(`workspace not restored: ${explain(error)}`))
+  const tools = new Map((await options.tools(undefined)).map((tool) => [tool.spec.name, tool]))
+  const live = newLive({ ...begun, tools, workspace, checkpoints })
+  await book.append(live, adoptOrphans(live, Date.now()))
+  return live
+}
+
+/** The guest goes on while its files are still on their way; tools wait for them. */
+async function restoreWorkspace(
+  opening: Opening,
+  state: SessionState,
+  checkpoints: Checkpoints,
+): Promise<Workspace> {
+  const entry = state.checkpoint?.entry
+  if (!entry) throw new BatonError('workspace-missing', '(the session has no stored workspace)')
+  const { sid } = opening.lease
+  const { workspace, kept } = await opening.options.restoreWorkspace(sid, entry, checkpoints.packs(entry))
+  if (kept !== undefined)
+    opening.write(notice(`Changes found in the work tree here were kept on branch ${kept}.`))
+  return workspace
+}
+
+/** Other engines and lost connections are no fault of the snapshot. */
+function isBadSnapshot(error: unknown): boolean {
+  return (
+    error instanceof BatonError &&
+    ['snapshot-foreign', 'snapshot-torn', 'no-blob', 'bad-blob', 'cannot-open', 'guest-trapped'].includes(
+      error.code,
+    )
+  )
+}

@@ -1,0 +1,47 @@
+/** What a session needs of the runner that holds it. */
+import type { Account } from '@baton/shared/keys.ts'
+import type { AskGives } from '@baton/shared/protocol.ts'
+import type { Harness } from '../harness.ts'
+import type { Model } from '../model/model.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Workspace } from '../workspace/workspace.ts'
+import type { CheckpointEntry } from '@baton/shared/journal.ts'
+import type { RelayLink } from './link.ts'
+
+export interface RestoredWorkspace {
+  workspace: Workspace
+  /** Branch that keeps what was found in the work tree and is not part of the checkpoint (I11). */
+  kept?: string
+}
+
+export interface SessionOptions {
+  link: RelayLink
+  account: Account
+  /** This runner's device id. */
+  device: string
+  /** Pool tags that it serves. */
+  tags: readonly string[]
+  isRevoked: (device: string) => boolean
+  model: Model
+  /** The bundle of a built-in agent. Throws BatonError `agent-invalid` for an unknown name. */
+  agent: (name: string) => Promise<Uint8Array>
+  harness: (bundle: Uint8Array) => Harness
+  /** Tools for sessions of a workspace folder; of this runner's own folder when it is not one of its. */
+  tools: (folder: string | undefined) => Promise<Tool[]>
+  /** Throws BatonError `workspace-missing`, `workspace-not-git`, `workspace-no-commit`. */
+  openWorkspace: (sid: string, folder: string) => Promise<Workspace>
+  restoreWorkspace: (
+    sid: string,
+    checkpoint: CheckpointEntry,
+    packs: AsyncIterable<Uint8Array>,
+  ) => Promise<RestoredWorkspace>
+  /** How long a session may rest before it parks, and how long a planned move waits for running effects. */
+  park_after_ms: number
+  finish_within_ms: number
+  log: (sid: string, message: string) => void
+}
+
+export type Lease = AskGives<'claim'> & { sid: string }
+
+/** How a session left this runner. */
+export type Ending = 'parked' | 'handed-off' | 'ended' | 'lost'

@@ -1,0 +1,76 @@
+/** Performs effects: model calls, tools, sleeps. Prompts and approvals are answered by people, through the inbox. */
+import { callDigest } from '@baton/shared/digest.ts'
+import { BatonError, explain } from '@baton/shared/errors.ts'
+import type { EffectError, Json, LlmInput, Message, ToolInput, ToolSpec } from '@baton/shared/guest.ts'
+import type { Mode } from '@baton/shared/journal.ts'
+import type { Model } from '../model/model.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Workspace } from '../workspace/workspace.ts'
+
+export type Performed = { result: Json } | { error: EffectError }
+
+/** Turns whatever was thrown into what the guest sees. */
+export function failureOf(error: unknown): EffectError {
+  if (error instanceof BatonError) return { code: error.code, message: error.message }
+  return { code: 'internal', message: explain(error) }
+}
+
+export async function performLlm(
+  model: Model,
+  input: LlmInput,
+  messages: Message[],
+  offered: ToolSpec[],
+  options: { signal: AbortSignal; onText: (whole: string) => void },
+): Promise<Performed> {
+  const names = new Set(input.tools)
+  const result = await model.call(
+    {
+      system: input.system,
+      messages,
+      tools: offered.filter((spec) => names.has(spec.name)),
+      ...(input.model === undefined ? {} : { model: input.model }),
+      ...(input.max_tokens === undefined ? {} : { max_tokens: input.max_tokens }),
+    },
+    options,
+  )
+  return { result: result as unknown as Json }
+}
+
+/**
+ * May this call run? In mode `ask` a gated tool needs an approval of exactly this call, and each approval serves once (I10).
+ * The agent asks for it; the runner does not take the agent's word.
+ */
+export function checkApproval(
+  tool: Tool | undefined,
+  input: ToolInput,
+  mode: Mode,
+  approvals: ReadonlyMap<number, string>,
+): EffectError | undefined {
+  if (!tool) return failureOf(new BatonError('unknown-tool', `(${input.name})`))
+  if (mode === 'full' || !tool.spec.gated) return undefined
+  const digest = input.approval === undefined ? undefined : approvals.get(input.approval)
+  if (digest === callDigest(input.name, input.input)) return undefined
+  return failureOf(new BatonError('not-approved', `(${input.name})`))
+}
+
+export async function performTool(
+  tool: Tool,
+  input: ToolInput,
+  workspace: Workspace,
+  readFiles: Map<string, string>,
+  signal: AbortSignal,
+): Promise<Performed> {
+  const result = await tool.execute(input.input, { root: workspace.root, signal, readFiles })
+  return { result: result as unknown as Json }
+}
+
+/** Waits until a time on this machine's clock, in milliseconds since 1970. */
+export function performSleep(until: number, signal: AbortSignal): Promise<Performed> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve({ result: null }), Math.max(0, until - Date.now()))
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      reject(new BatonError('stopped'))
+    })
+  })
+}

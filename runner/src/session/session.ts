@@ -1,0 +1,428 @@
+/**
+ * One session on this runner, from the claim to letting go. A single actor: everything that happens (the guest paused, an
+ * effect ended, a command arrived, it is time to leave) comes through one mailbox, and between two of them `#advance` does
+ * whatever can be done: write intents, start effects, hand the next message to the guest, save, park, hand off.
+ *
+ * The order is always: durable first, then act (I3). What the guest gets is only what the journal holds (I4, I7).
+ */
+import { BatonError, explain } from '@baton/shared/errors.ts'
+import type { Pause } from '@baton/shared/guest.ts'
+import { sessionKey } from '@baton/shared/keys.ts'
+import type { Command, Placement, Status } from '@baton/shared/protocol.ts'
+import { Diverged, sortAsks } from './asks.ts'
+import { Book } from './book.ts'
+import { Effects, outcomeDraft, type Ended } from './effects.ts'
+import { consume, type Consumption, type InboxContext } from './inbox.ts'
+import { Journal, type Draft } from './journal.ts'
+import type { Live } from './live.ts'
+import { Mailbox } from './mailbox.ts'
+import { failure, notice, restore, start, type Opening } from './opening.ts'
+import type { Ending, Lease, SessionOptions } from './options.ts'
+import { Snapshots } from './snapshots.ts'
+import { startEffect } from './start.ts'
+import { statusOf, type Deliverable } from './state.ts'
+import { steady, steadyBlobs } from './steady.ts'
+
+type Happening =
+  | { t: 'paused'; pause: Pause }
+  | { t: 'broke'; error: unknown }
+  | { t: 'ended'; ended: Ended }
+  | { t: 'write'; draft: Draft }
+  | { t: 'command'; command: Command }
+  | { t: 'leave' | 'due' | 'lost' }
+
+export interface Leave {
+  why: 'move' | 'shutdown'
+  place?: Placement
+  label?: string
+  /** Running effects may finish within this time; what still runs then is cut off. */
+  within_ms: number
+}
+
+/** A guest that computes without end is saved this often. */
+const SAVE_EVERY_MS = 5000
+
+export class Session {
+  readonly sid: string
+  readonly #options: SessionOptions
+  readonly #opening: Opening
+  readonly #gone = new AbortController()
+  readonly #mailbox = new Mailbox<Happening>()
+  readonly #book: Book
+  readonly #effects: Effects
+  /** Commands that wait, by number. */
+  readonly #inbox = new Map<number, Command>()
+  readonly #consumed = new Set<number>()
+  #live: Live | undefined
+  #busy = false
+  #leave: (Leave & { until: number; told: boolean }) | undefined
+  #ending: Ending | undefined
+  #restUntil: number | undefined
+  #restTimer: ReturnType<typeof setTimeout> | undefined
+  #saveTimer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(options: SessionOptions, lease: Lease) {
+    this.sid = lease.sid
+    this.#options = options
+    const gone = this.#gone.signal
+    const key = sessionKey(options.account, lease.sid)
+    const { sid, epoch, seq: tail } = lease
+    const journal = new Journal(options.link, { sid, key, epoch, tail, gone })
+    const blobs = steadyBlobs(options.link, gone)
+    const snapshots = new Snapshots(blobs, sid, key)
+    this.#book = new Book(journal, blobs, snapshots)
+    this.#effects = new Effects((ended) => this.#mailbox.post({ t: 'ended', ended }))
+    this.#opening = {
+      ...{ options, lease, book: this.#book, snapshots },
+      write: (draft) => this.#mailbox.post({ t: 'write', draft }),
+      log: (message) => options.log(sid, message),
+    }
+  }
+
+  get epoch(): number {
+    return this.#opening.lease.epoch
+  }
+
+  /** A command arrived in the inbox. */
+  command(command: Command): void {
+    this.#mailbox.post({ t: 'command', command })
+  }
+
+  /** Lets the session go: to another runner, or because this one ends. `run` resolves when it is done. */
+  leave(leave: Leave): void {
+    this.#leave ??= { ...leave, until: performance.now() + leave.within_ms, told: false }
+    this.#mailbox.post({ t: 'leave' })
+  }
+
+  /** The lease has ended: stop at once, write nothing. */
+  lose(): void {
+    this.#gone.abort(new BatonError('lease-lost'))
+    this.#effects.cut()
+    this.#mailbox.post({ t: 'lost' })
+  }
+
+  /** Holds the session until it parks, moves, ends or is lost. Never rejects. */
+  async run(): Promise<Ending> {
+    try {
+      return await this.#run()
+    } catch (error) {
+      return await this.#broken(error)
+    } finally {
+      clearTimeout(this.#restTimer)
+      clearTimeout(this.#saveTimer)
+      this.#effects.cut()
+      await this.#live?.harness.close()
+      await this.#live?.workspace.then((workspace) => workspace.close()).catch(() => undefined)
+    }
+  }
+
+  async #run(): Promise<Ending> {
+    const { lease } = this.#opening
+    const inbox = steady(this.#options.link, this.#gone.signal, () =>
+      this.#options.link.ask('inbox', { sid: this.sid }),
+    )
+    if (lease.snapshot > 0) this.#live = await restore(this.#opening, lease.snapshot)
+    for (const command of (await inbox).commands) this.#inbox.set(command.n, command)
+    while (this.#ending === undefined) {
+      try {
+        await this.#advance()
+      } catch (error) {
+        if (!(error instanceof Diverged)) throw error
+        await this.#fallBack(error)
+        continue
+      }
+      if (this.#ending === undefined) await this.#handle(await this.#mailbox.take())
+    }
+    return this.#ending
+  }
+
+  /** Snapshot and tail disagree: the one before, down to the baseline, and all that follows is replayed (F29). */
+  async #fallBack(error: Diverged): Promise<void> {
+    const live = this.#live
+    if (!live || live.previous === 0) throw error
+    this.#opening.log(`replay diverged, going back to the snapshot at ${live.previous}: ${error.message}`)
+    this.#effects.cut()
+    await live.harness.close()
+    await this.#append([notice('The saved state did not fit the journal; continued from an earlier one.')])
+    this.#live = await restore(this.#opening, live.previous)
+  }
+
+  async #handle(happening: Happening): Promise<void> {
+    if (happening.t !== 'due') this.#restUntil = undefined
+    switch (happening.t) {
+      case 'paused':
+        this.#busy = false
+        clearTimeout(this.#saveTimer)
+        if (this.#live) this.#live.pause = happening.pause
+        return
+      case 'broke':
+        throw happening.error
+      case 'ended':
+        await this.#ended(happening.ended)
+        return
+      case 'write':
+        await this.#append([happening.draft])
+        return
+      case 'command':
+        // A notice may repeat what the inbox told before.
+        if (!this.#consumed.has(happening.command.n)) this.#inbox.set(happening.command.n, happening.command)
+        return
+      case 'lost':
+        this.#ending = 'lost'
+        return
+      case 'leave':
+      case 'due':
+    }
+  }
+
+  /** Does what can be done now; returns when only a happening can change something. */
+  async #advance(): Promise<void> {
+    clearTimeout(this.#restTimer)
+    if (!this.#live) await this.#awaitStart()
+    const live = this.#live
+    if (!live || this.#ending) return
+    if (!this.#busy) await this.#takeAsks(live)
+    await this.#takeCommands(live)
+    if (this.#leave) return this.#advanceLeave(live, this.#leave)
+    if (this.#busy || (await this.#startEffects(live))) return
+    await this.#runGuest(live)
+  }
+
+  async #awaitStart(): Promise<void> {
+    const command = [...this.#inbox.values()].find((waiting) => waiting.kind === 'start')
+    if (command) {
+      this.#inbox.delete(command.n)
+      this.#consumed.add(command.n)
+      this.#live = await start(this.#opening, { ...command, kind: 'start' })
+      if (!this.#live) await this.#release('ended', 'failed')
+    } else if (this.#leave || !this.#rest()) await this.#release('parked', 'idle')
+  }
+
+  /** Writes intents and events of what the guest asked for, with a snapshot where one is due. */
+  async #takeAsks(live: Live): Promise<void> {
+    if (live.pause.asked.length === 0) return
+    if (this.#leave) {
+      // Nothing starts any more: an intent would make a `never` effect count as begun.
+      live.carried.push(...live.pause.asked)
+      live.pause.asked = []
+      return
+    }
+    const { drafts, fresh } = sortAsks(live, Date.now())
+    if (drafts.length === 0) return
+    const waits = fresh.every((request) => request.kind === 'prompt' || request.kind === 'approve')
+    const due = fresh.some((request) => request.kind === 'llm') || (waits && this.#effects.size === 0)
+    const canSave = live.pause.state !== 'finished' && live.pause.state !== 'failed'
+    await this.#append(due && canSave ? [...drafts, await this.#book.snapshotDraft(live)] : drafts)
+    for (const request of fresh) live.toStart.set(request.id, 'first')
+  }
+
+  async #takeCommands(live: Live): Promise<void> {
+    for (const command of [...this.#inbox.values()].toSorted((a, b) => a.n - b.n)) {
+      // Whoever comes next takes the rest; Stop also ends what this one waits for.
+      if (this.#leave && command.kind !== 'stop') continue
+      const consumption = this.#consumption(command, {
+        ...{ sid: this.sid, key: this.#book.journal.key, state: live.state, now: Date.now() },
+        ...{ account: this.#options.account.id, isRevoked: this.#options.isRevoked },
+      })
+      if (consumption === 'later') continue
+      this.#inbox.delete(command.n)
+      this.#consumed.add(command.n)
+      await this.#append(consumption.drafts)
+      if (consumption.then === 'stop') this.#effects.stop()
+      // Asked to come to where it is: nothing to do.
+      if (consumption.then === 'leave' && !this.#isHere(consumption.place)) {
+        const { place, label } = consumption
+        this.leave({ why: 'move', place, label, within_ms: this.#options.finish_within_ms })
+      }
+    }
+  }
+
+  #isHere({ prefer, pool }: Placement): boolean {
+    if (prefer !== undefined) return prefer === this.#options.device
+    return pool !== undefined && this.#options.tags.includes(pool)
+  }
+
+  #consumption(command: Command, context: InboxContext): Consumption {
+    try {
+      return consume(command, context)
+    } catch (error) {
+      // What can't be opened can't be applied by anybody; it must not block the inbox for ever.
+      const { id, n } = command
+      const text = `A command of kind ${command.kind} could not be read and was dropped. ${explain(error)}`
+      return { drafts: [{ ...notice(text), consumes: { n, id } }] }
+    }
+  }
+
+  /** Starts what may start. True when the guest has to be asked for something first. */
+  async #startEffects(live: Live): Promise<boolean> {
+    const { journal } = this.#book
+    for (const [effect, attempt] of live.toStart) {
+      const started = await startEffect(live, effect, attempt, {
+        ...{ options: this.#options, effects: this.#effects, append: (drafts) => this.#append(drafts) },
+        lease: journal,
+      })
+      if (started === 'started') live.toStart.delete(effect)
+      else if (listens(live.pause, effect) && !nextOf(live)) {
+        // What the journal holds comes first; then the guest hands its conversation over again.
+        this.#go(live, () => live.harness.deliver({ type: 'resend', effect }))
+        return true
+      }
+    }
+    return false
+  }
+
+  /** Hands the guest its next message, lets it go on, or lets it rest. */
+  async #runGuest(live: Live): Promise<void> {
+    const { pause } = live
+    if (pause.state === 'finished' || pause.state === 'failed') return this.#end(pause)
+    if (pause.state === 'interrupted') {
+      if (live.dirty) await this.#append([await this.#book.snapshotDraft(live)])
+      this.#go(live, () => live.harness.run())
+      return
+    }
+    const next = nextOf(live)
+    if (next) {
+      live.state.queue.splice(live.state.queue.indexOf(next), 1)
+      const message = await this.#book.messageOf(next)
+      this.#go(live, () => live.harness.deliver(message))
+      return
+    }
+    if (this.#effects.size > 0 || live.toStart.size > 0) return
+    if (!this.#rest()) await this.#letGo(live, 'parked', statusOf(live.state, false))
+  }
+
+  #go(live: Live, work: () => Promise<Pause>): void {
+    this.#busy = true
+    live.dirty = true
+    this.#saveTimer = setTimeout(() => live.harness.interrupt(), SAVE_EVERY_MS)
+    work().then(
+      (pause) => this.#mailbox.post({ t: 'paused', pause }),
+      (error: unknown) => this.#mailbox.post({ t: 'broke', error }),
+    )
+  }
+
+  async #ended(ended: Ended): Promise<void> {
+    const live = this.#live
+    const open = live?.state.open.get(ended.effect)
+    if (!live || !open) return
+    const { journal, blobs } = this.#book
+    const outcome = await outcomeDraft(
+      ended,
+      { blobs, sid: this.sid, key: journal.key },
+      Date.now(),
+      open.intent.attempt - 1,
+    )
+    await this.#append([...ended.before, outcome])
+  }
+
+  // ---- letting go ------------------------------------------------------------------------------------------------------
+
+  async #advanceLeave(live: Live, leave: Leave & { until: number; told: boolean }): Promise<void> {
+    if (this.#busy) {
+      live.harness.interrupt()
+      return
+    }
+    const left_ms = leave.until - performance.now()
+    if (this.#effects.size > 0 && left_ms > 0) {
+      this.#restTimer = setTimeout(() => this.#mailbox.post({ t: 'due' }), left_ms)
+      if (leave.told || leave.why === 'shutdown') return
+      leave.told = true
+      const data = { to: leave.label ?? '', waits: this.#effects.kinds }
+      await this.#append([{ kind: 'event', body: { type: 'moving', data } }])
+      return
+    }
+    this.#effects.cut()
+    const rests =
+      live.state.queue.length === 0 && live.carried.length === 0 && live.pause.state !== 'interrupted'
+    const status = leave.why === 'move' ? 'moving' : statusOf(live.state, !rests)
+    await this.#letGo(live, 'handed-off', status, leave.place)
+  }
+
+  /** Saves everything, then gives the lease back: only after the relay has confirmed the snapshot (I8). */
+  async #letGo(live: Live, ending: Ending, status: Status, to?: Placement): Promise<void> {
+    const { pause } = live
+    if (pause.state === 'finished' || pause.state === 'failed') return this.#end(pause)
+    let target = to
+    const drafts: Draft[] = []
+    try {
+      // Files that never arrived here have nothing new in them.
+      const workspace = await live.workspace.catch(() => undefined)
+      const checkpoint = workspace && (await live.checkpoints.store(workspace))
+      if (checkpoint) drafts.push(checkpoint)
+    } catch (error) {
+      if (this.#gone.signal.aborted) throw error
+      // The newest files exist only here: nobody else may continue with older ones (I11).
+      drafts.push(
+        notice(`The workspace could not be stored, so the session stays on this runner. ${explain(error)}`),
+      )
+      target = { prefer: this.#options.device, pin: true }
+    }
+    if (live.dirty || live.carried.length > 0) drafts.push(await this.#book.snapshotDraft(live))
+    await this.#append(drafts)
+    await this.#release(ending, status, target)
+  }
+
+  async #end(pause: Pause & { state: 'finished' | 'failed' }): Promise<void> {
+    const done: Draft = {
+      kind: 'event',
+      body: { type: 'done', data: null },
+      hint: { status: 'done', notify: true },
+    }
+    await this.#append([pause.state === 'failed' ? failure(pause.error.code, pause.error.message) : done])
+    await this.#release('ended', pause.state === 'failed' ? 'failed' : 'done')
+  }
+
+  async #release(ending: Ending, status: Status, to?: Placement): Promise<void> {
+    const { sid, epoch } = this
+    await steady(this.#options.link, this.#gone.signal, async () => {
+      try {
+        await this.#options.link.ask('release', { sid, epoch, status, ...(to ? { place: to } : {}) })
+      } catch (error) {
+        // An earlier try whose answer was lost has released it.
+        if (!(error instanceof BatonError) || error.code !== 'lease-lost') throw error
+      }
+    })
+    this.#ending = ending
+  }
+
+  /** Something could not be done. A lost lease is no failure; everything else is told in the journal, if that still works. */
+  async #broken(error: unknown): Promise<Ending> {
+    if (this.#gone.signal.aborted || (error instanceof BatonError && error.code === 'lease-lost')) {
+      this.#opening.log('lease lost; stopped')
+      return 'lost'
+    }
+    const code = error instanceof BatonError ? error.code : 'internal'
+    this.#opening.log(`failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+    try {
+      await this.#book.journal.append([failure(code, explain(error))])
+      await this.#release('ended', 'failed')
+      return 'ended'
+    } catch {
+      return 'lost'
+    }
+  }
+
+  async #append(drafts: Draft[]): Promise<void> {
+    if (this.#live) await this.#book.append(this.#live, drafts)
+    else if (drafts.length > 0) await this.#book.journal.append(drafts)
+  }
+
+  /** Waits for something to happen; false when nothing did for as long as a session may rest here. */
+  #rest(): boolean {
+    const now = performance.now()
+    this.#restUntil ??= now + this.#options.park_after_ms
+    if (now >= this.#restUntil) return false
+    this.#restTimer = setTimeout(() => this.#mailbox.post({ t: 'due' }), this.#restUntil - now)
+    return true
+  }
+}
+
+/** The message that the guest may get now: blocked, only the outcome that it waits for; else the first in the journal. */
+function nextOf({ pause, state }: Live): Deliverable | undefined {
+  if (pause.state === 'blocked') return state.queue.find((deliverable) => deliverable.effect === pause.on)
+  return state.queue[0]
+}
+
+function listens(pause: Pause, effect: number): boolean {
+  return pause.state === 'quiescent' || (pause.state === 'blocked' && pause.on === effect)
+}

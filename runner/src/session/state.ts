@@ -1,0 +1,107 @@
+/**
+ * What a session's journal says, folded entry by entry: which effects are open, which messages still wait for the guest,
+ * which approvals may be used, where the checkpoint is. Pure: the writer folds what it has just written, a
+ * successor folds what it reads, and both get the same.
+ */
+import type { CheckpointEntry, Intent, Outcome, Received } from '@baton/shared/journal.ts'
+import type { Status } from '@baton/shared/protocol.ts'
+import type { Opened } from './journal.ts'
+
+export interface OpenEffect {
+  seq: number
+  intent: Intent
+}
+
+/** A message for the guest that stands in the journal. `effect`: whose outcome it is. */
+export interface Deliverable {
+  seq: number
+  effect?: number
+  entry: { kind: 'outcome'; body: Outcome } | { kind: 'received'; body: Received }
+}
+
+export interface SessionState {
+  /** Seq of the last folded entry. */
+  tail: number
+  /** Seq of the `received` that carries the start message. */
+  start: number
+  /** Intents without outcome, by effect; of several attempts the newest. */
+  open: Map<number, OpenEffect>
+  /** Digests of the intents that were read or written, by effect, for the check on replay. */
+  digests: Map<number, string>
+  /** Effects of `event` entries. */
+  emitted: Set<number>
+  /** What the guest has not got yet, in journal order. */
+  queue: Deliverable[]
+  /** Approvals given and not used yet: effect → digest of the call. */
+  approvals: Map<number, string>
+  checkpoint: { seq: number; entry: CheckpointEntry } | undefined
+}
+
+export function emptyState(): SessionState {
+  return {
+    tail: 0,
+    start: 0,
+    open: new Map(),
+    digests: new Map(),
+    emitted: new Set(),
+    queue: [],
+    approvals: new Map(),
+    checkpoint: undefined,
+  }
+}
+
+/** Folds one entry into the state. Entries come in order. */
+export function fold(state: SessionState, entry: Opened): void {
+  state.tail = entry.seq
+  switch (entry.kind) {
+    case 'received':
+      foldReceived(state, entry.seq, entry.body)
+      return
+    case 'intent':
+      state.open.set(entry.body.effect, { seq: entry.seq, intent: entry.body })
+      state.digests.set(entry.body.effect, entry.body.digest)
+      if (entry.body.tool?.approval !== undefined) state.approvals.delete(entry.body.tool.approval)
+      return
+    case 'outcome':
+      foldOutcome(state, entry.seq, entry.body)
+      return
+    case 'checkpoint':
+      state.checkpoint = { seq: entry.seq, entry: entry.body }
+      return
+    case 'event':
+      if (entry.body.effect !== undefined) state.emitted.add(entry.body.effect)
+      return
+    case 'snapshot':
+    case 'lease':
+  }
+}
+
+function foldReceived(state: SessionState, seq: number, body: Received): void {
+  if (body.kind === 'start') {
+    state.start = seq
+    if (body.start) state.queue.push({ seq, entry: { kind: 'received', body } })
+  }
+  // A prompt and a decision reach the guest as the outcome of the effect that waits for them.
+  if (body.kind === 'stop') state.queue.push({ seq, entry: { kind: 'received', body } })
+}
+
+function foldOutcome(state: SessionState, seq: number, body: Outcome): void {
+  const approve = state.open.get(body.effect)?.intent.approve
+  if (approve && isApproved(body)) state.approvals.set(body.effect, approve.digest)
+  state.open.delete(body.effect)
+  state.queue.push({ seq, effect: body.effect, entry: { kind: 'outcome', body } })
+}
+
+function isApproved({ result }: Outcome): boolean {
+  return (
+    typeof result === 'object' && result !== null && !Array.isArray(result) && result['approved'] === true
+  )
+}
+
+/** What the relay is told: `running` while a model call or tool is open or `busy`, else what the session waits for. */
+export function statusOf(state: SessionState, busy: boolean): Status {
+  const kinds = new Set(Array.from(state.open.values(), (open) => open.intent.kind))
+  if (kinds.has('approve')) return 'waiting'
+  if (busy || kinds.has('llm') || kinds.has('tool') || kinds.has('sleep')) return 'running'
+  return kinds.has('prompt') ? 'idle' : 'running'
+}
