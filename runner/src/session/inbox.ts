@@ -1,27 +1,10 @@
 /** Commands of a session that wait, and what each becomes when it is consumed: entries, and what the runner then does (I6). */
-import * as v from 'valibot'
-import { BatonError } from '@baton/shared/errors.ts'
-import { COMMANDS, type Received } from '@baton/shared/journal.ts'
-import type { Command, CommandKind, Placement } from '@baton/shared/protocol.ts'
-import { openJson, place } from '@baton/shared/seal.ts'
+import { openCommand } from '@baton/shared/entries.ts'
+import type { Received } from '@baton/shared/journal.ts'
+import type { Command, Placement } from '@baton/shared/protocol.ts'
 import { objectionTo, type DecisionContext } from './decisions.ts'
 import type { Draft } from './journal.ts'
 import type { SessionState } from './state.ts'
-
-type BodyOf<K extends CommandKind> = v.InferOutput<(typeof COMMANDS)[K]>
-
-/** Opens and validates a command's body. Throws BatonError `cannot-open`. */
-export function openCommand<K extends CommandKind>(
-  key: Uint8Array,
-  sid: string,
-  command: Command & { kind: K },
-): BodyOf<K> {
-  const json = openJson(key, command.body, place.command(sid, command.kind, command.id))
-  const parsed = v.safeParse(COMMANDS[command.kind], json)
-  if (!parsed.success)
-    throw new BatonError('cannot-open', `(command ${command.id}: ${v.summarize(parsed.issues)})`)
-  return parsed.output as BodyOf<K>
-}
 
 /** What to write when a command is consumed, and what follows. `later`: it keeps waiting. */
 export type Consumption =

@@ -2,15 +2,12 @@
  * A session's journal, as its one writer and as a reader: seals, opens, validates, and makes an append that was cut off by
  * the network happen exactly once.
  */
-import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
-import { BODIES } from '@baton/shared/journal.ts'
+import { openEntry, type BodyOf, type Opened, type OpenedOf } from '@baton/shared/entries.ts'
 import { LIMITS, type Entry, type Hint, type NewEntry, type SealedKind } from '@baton/shared/protocol.ts'
-import { openJson, place, sealJson } from '@baton/shared/seal.ts'
+import { place, sealJson } from '@baton/shared/seal.ts'
 import type { RelayLink } from './link.ts'
 import { steady } from './steady.ts'
-
-export type BodyOf<K extends SealedKind> = v.InferOutput<(typeof BODIES)[K]>
 
 interface DraftOf<K extends SealedKind> {
   kind: K
@@ -21,27 +18,6 @@ interface DraftOf<K extends SealedKind> {
 }
 /** An entry that is not written yet. */
 export type Draft = { [K in SealedKind]: DraftOf<K> }[SealedKind]
-
-interface OpenedOf<K extends SealedKind> {
-  kind: K
-  seq: number
-  at: number
-  body: BodyOf<K>
-}
-/** An entry that was read and opened. */
-export type Opened =
-  { [K in SealedKind]: OpenedOf<K> }[SealedKind] | { kind: 'lease'; seq: number; at: number }
-
-/** Opens and validates one entry. Throws BatonError `cannot-open`. */
-export function openEntry(key: Uint8Array, sid: string, entry: Entry): Opened {
-  const { kind, seq, at } = entry
-  if (kind === 'lease') return { kind, seq, at }
-  const json = openJson(key, entry.body, place.entry(sid, kind, seq))
-  const parsed = v.safeParse(BODIES[kind], json)
-  if (!parsed.success)
-    throw new BatonError('cannot-open', `(entry ${seq}, ${kind}: ${v.summarize(parsed.issues)})`)
-  return { kind, seq, at, body: parsed.output } as Opened
-}
 
 export class Journal {
   readonly sid: string

@@ -5,7 +5,7 @@
  */
 import type { CheckpointEntry, Intent, Outcome, Received } from '@baton/shared/journal.ts'
 import type { Status } from '@baton/shared/protocol.ts'
-import type { Opened } from './journal.ts'
+import type { Opened } from '@baton/shared/entries.ts'
 
 export interface OpenEffect {
   seq: number

@@ -1,0 +1,105 @@
+/** A machine's identity: account and device keys in a file that only its owner can read, and the relay that it belongs to. */
+import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { refusalOf } from '@baton/shared/blobs.ts'
+import { BatonError } from '@baton/shared/errors.ts'
+import {
+  identityFromJson,
+  identityToJson,
+  newDevice,
+  openPairing,
+  pairingOffer,
+  parsePairingLink,
+  type Account,
+  type Device,
+} from '@baton/shared/keys.ts'
+import { PairAnswer } from '@baton/shared/protocol.ts'
+
+export interface Identity {
+  account: Account
+  device: Device
+}
+
+/** Makes sure that the data folder exists, is ours and can be written. Throws BatonError `data-folder`, `disk-full`. */
+export async function prepareData(data: string): Promise<void> {
+  try {
+    await mkdir(data, { recursive: true, mode: 0o700 })
+    await writeAtomic(join(data, '.writable'), '')
+    await rm(join(data, '.writable'))
+  } catch (cause) {
+    throw folderError(data, cause)
+  }
+}
+
+/** Undefined when this machine has no identity yet. Throws BatonError `data-folder`, `cannot-open`. */
+export async function loadIdentity(data: string): Promise<Identity | undefined> {
+  const text = await readOptional(join(data, 'identity.json'))
+  return text === undefined ? undefined : identityFromJson(text)
+}
+
+export async function saveIdentity(data: string, { account, device }: Identity): Promise<void> {
+  await writeAtomic(join(data, 'identity.json'), `${identityToJson(account, device)}\n`)
+}
+
+const RelayFile = v.object({ origin: v.string() })
+
+export async function loadOrigin(data: string): Promise<string | undefined> {
+  const text = await readOptional(join(data, 'relay.json'))
+  if (text === undefined) return undefined
+  try {
+    return v.parse(RelayFile, JSON.parse(text)).origin
+  } catch (cause) {
+    throw new BatonError('data-folder', `(${join(data, 'relay.json')} is damaged; delete it)`, { cause })
+  }
+}
+
+export async function saveOrigin(data: string, origin: string): Promise<void> {
+  await writeAtomic(join(data, 'relay.json'), `${JSON.stringify({ origin })}\n`)
+}
+
+/** Takes a pairing link: fetches the sealed root secret once and makes a device. Throws BatonError `link-…`, `offline`. */
+export async function joinByLink(link: string): Promise<Identity & { origin: string }> {
+  const { origin, key } = parsePairingLink(link)
+  let response: Response
+  try {
+    response = await fetch(`${origin}/pair`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ offer: pairingOffer(key) }),
+    })
+  } catch (cause) {
+    throw new BatonError('offline', `(${origin} can not be reached)`, { cause })
+  }
+  if (!response.ok) throw await refusalOf(response)
+  const { box } = v.parse(PairAnswer, await response.json())
+  const account = openPairing(key, box)
+  return { origin, account, device: newDevice(account) }
+}
+
+async function readOptional(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw folderError(path, cause)
+  }
+}
+
+/** A reader sees the old file or the new one, never half of it. */
+async function writeAtomic(path: string, text: string): Promise<void> {
+  try {
+    const temporary = `${path}.${process.pid}.tmp`
+    await writeFile(temporary, text, { mode: 0o600 })
+    await chmod(temporary, 0o600)
+    await rename(temporary, path)
+  } catch (cause) {
+    throw folderError(path, cause)
+  }
+}
+
+function folderError(path: string, cause: unknown): BatonError {
+  const { code } = cause as NodeJS.ErrnoException
+  if (code === 'ENOSPC') return new BatonError('disk-full', `(${path})`, { cause })
+  return new BatonError('data-folder', `(${path}: ${code ?? String(cause)})`, { cause })
+}
