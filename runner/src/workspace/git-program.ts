@@ -1,0 +1,181 @@
+/**
+ * Runs `git` so that nothing of the user's set-up interferes: no hooks, no global or system settings, no file-system monitor,
+ * no prompts, no replacement objects, messages in English (they are read). Never through a shell.
+ */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { BatonError } from '@baton/shared/errors.ts'
+
+export interface GitOptions {
+  cwd: string
+  /** Added to the environment. */
+  env?: Record<string, string>
+  input?: string | Uint8Array
+  /** Milliseconds after which git is killed. */
+  timeout_ms?: number
+  /** Bytes of output after which git is ended and the result is marked `cut`. */
+  max_bytes?: number
+  /** Ends git. */
+  signal?: AbortSignal
+}
+
+export interface GitResult {
+  code: number
+  stdout: Buffer
+  stderr: string
+  cut: boolean
+}
+
+const SETTINGS = [
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'core.untrackedCache=false',
+  'core.quotePath=false',
+  'core.pager=cat',
+  'safe.directory=*',
+  'gc.auto=0',
+  'maintenance.auto=false',
+].flatMap((setting) => ['-c', setting])
+
+const TIMEOUT_MS = 120_000
+const STDERR_BYTES = 64 << 10
+const LOCK_TRIES = 8
+const LOCK_WAIT_MS = 50
+
+/** The runner's environment without what would point git elsewhere. */
+export function gitEnvironment(): Record<string, string> {
+  const env: Record<string, string> = {}
+  for (const [name, value] of Object.entries(process.env)) {
+    if (value !== undefined && !/^(GIT_|BATON_|ANTHROPIC_)/.test(name)) env[name] = value
+  }
+  return env
+}
+
+function hardenedEnvironment(): Record<string, string> {
+  return {
+    ...gitEnvironment(),
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_NO_REPLACE_OBJECTS: '1',
+    LC_ALL: 'C',
+  }
+}
+
+export class GitProgram {
+  readonly #program: string
+
+  /** `program`: path or name of the git executable. */
+  constructor(program = 'git') {
+    this.#program = program
+  }
+
+  /**
+   * Runs git to its end and returns what it said, whatever its exit code. A lock held by another git is waited for.
+   * Throws BatonError `workspace-missing` (no such cwd), `disk-full`, `stopped`, `internal` (no git, time-out).
+   */
+  async run(args: string[], options: GitOptions): Promise<GitResult> {
+    for (let attempt = 1; ; attempt++) {
+      const result = await this.#once(args, options)
+      if (result.code === 0 || result.cut) return result
+      if (/No space left on device|Disk quota exceeded/i.test(result.stderr)) {
+        throw new BatonError('disk-full', `(git ${subcommand(args)} in ${options.cwd})`)
+      }
+      const locked = /(\.lock': File exists|cannot lock ref|Unable to create '.*\.lock')/.test(result.stderr)
+      if (!locked || attempt === LOCK_TRIES) return result
+      await delay(LOCK_WAIT_MS * attempt)
+    }
+  }
+
+  /** Runs git and returns its output. Throws as `run` does, and `internal` with git's words when it fails. */
+  async bytes(args: string[], options: GitOptions): Promise<Buffer> {
+    const result = await this.run(args, options)
+    if (result.code !== 0) throw failure(args, result)
+    return result.stdout
+  }
+
+  /** As `bytes`: UTF-8 text without the final newline. */
+  async text(args: string[], options: GitOptions): Promise<string> {
+    return (await this.bytes(args, options)).toString('utf8').replace(/\n$/, '')
+  }
+
+  #once(args: string[], options: GitOptions): Promise<GitResult> {
+    return new Promise((resolve, reject) => {
+      const child = spawn(this.#program, [...SETTINGS, ...args], {
+        cwd: options.cwd,
+        env: { ...hardenedEnvironment(), ...options.env },
+        stdio: ['pipe', 'pipe', 'pipe'],
+        // Ctrl-C goes to the whole foreground group; the checkpoint of a runner that ends must not die of it.
+        detached: true,
+      })
+      const out: Buffer[] = []
+      const err: Buffer[] = []
+      let outBytes = 0
+      let errBytes = 0
+      let ended: 'cut' | 'timeout' | 'stopped' | undefined
+      const end = (why: 'cut' | 'timeout' | 'stopped'): void => {
+        ended ??= why
+        child.kill('SIGKILL')
+      }
+      const onAbort = (): void => end('stopped')
+      const timer = setTimeout(() => end('timeout'), options.timeout_ms ?? TIMEOUT_MS)
+      if (options.signal?.aborted) end('stopped')
+      options.signal?.addEventListener('abort', onAbort)
+      const settle = (): void => {
+        clearTimeout(timer)
+        options.signal?.removeEventListener('abort', onAbort)
+      }
+
+      child.stdout.on('data', (chunk: Buffer) => {
+        if (ended === 'cut') return
+        out.push(chunk)
+        outBytes += chunk.length
+        if (outBytes > (options.max_bytes ?? Infinity)) end('cut')
+      })
+      child.stderr.on('data', (chunk: Buffer) => {
+        if (errBytes < STDERR_BYTES) err.push(chunk)
+        errBytes += chunk.length
+      })
+      // A git that ends early closes its input; its exit code tells the story.
+      child.stdin.on('error', () => {})
+      child.stdin.end(options.input ?? '')
+      child.on('error', (cause: NodeJS.ErrnoException) => {
+        settle()
+        if (!existsSync(options.cwd)) reject(new BatonError('workspace-missing', options.cwd))
+        else if (cause.code === 'ENOENT')
+          reject(new BatonError('internal', `The program git is not installed.`))
+        else reject(new BatonError('internal', `git could not start: ${cause.message}`, { cause }))
+      })
+      child.on('close', (code) => {
+        settle()
+        if (ended === 'stopped') reject(new BatonError('stopped'))
+        else if (ended === 'timeout') {
+          reject(new BatonError('internal', `git ${subcommand(args)} did not end in time.`))
+        } else {
+          resolve({
+            code: code ?? 1,
+            stdout: Buffer.concat(out),
+            stderr: Buffer.concat(err).toString('utf8'),
+            cut: ended === 'cut',
+          })
+        }
+      })
+    })
+  }
+}
+
+/** What git complained about, as an error for a person. */
+export function failure(args: string[], result: GitResult): BatonError {
+  const words = result.stderr
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('hint:'))
+    .slice(-3)
+    .join(' ')
+  return new BatonError('internal', `git ${subcommand(args)} failed: ${words || `exit code ${result.code}`}`)
+}
+
+function subcommand(args: string[]): string {
+  return args.find((arg) => /^[a-z]/.test(arg)) ?? ''
+}
