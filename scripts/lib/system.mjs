@@ -74,7 +74,7 @@ async function stopService(asRoot) {
   const commands = existsSync('/run/systemd/system')
     ? [['systemctl', 'disable', '--now', 'redis-server']]
     : [
-        ['/etc/init.d/redis-server', 'stop'],
+        ['service', 'redis-server', 'stop'],
         ['update-rc.d', 'redis-server', 'disable'],
       ]
   for (const command of commands) {
