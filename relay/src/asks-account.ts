@@ -1,0 +1,25 @@
+/** What any device may ask of the account as a whole. */
+import { BatonError } from '@baton/shared/errors.ts'
+import { LIMITS } from '@baton/shared/protocol.ts'
+import type { Handler } from './handler.ts'
+import { pairingKey } from './keys.ts'
+import { revoke } from './sign-in.ts'
+
+const list: Handler<'list'> = async (context, peer) => {
+  const hub = context.hubs.of(peer.identity.account)
+  if (!hub) throw new BatonError('internal')
+  return peer.listWhile(() => hub.everything())
+}
+
+const pairing: Handler<'pairing'> = async ({ redis, disk }, _peer, { offer, box }) => {
+  disk.check()
+  await redis.set(pairingKey(offer), box, 'PX', LIMITS.pairing_ms)
+  return { expires_at: Date.now() + LIMITS.pairing_ms }
+}
+
+const revokeDevice: Handler<'revoke'> = async ({ redis }, peer, { device }) => {
+  await revoke(redis, peer.identity.account, device)
+  return {}
+}
+
+export const accountAsks = { list, pairing, revoke: revokeDevice }

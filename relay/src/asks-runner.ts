@@ -1,0 +1,155 @@
+/** What runners ask: presence, lease, journal. */
+import { BatonError } from '@baton/shared/errors.ts'
+import type { NewEntry, Placement } from '@baton/shared/protocol.ts'
+import type { Handler } from './handler.ts'
+import { accountChannel, sessionChannel, sessionKeys } from './keys.ts'
+import { run } from './scripts.ts'
+
+const serve: Handler<'serve'> = async ({ presence, scheduler, background }, peer, about) => {
+  const { account, device } = peer.identity
+  await presence.announce(account, device, peer.id, about)
+  peer.serving = true
+  background(scheduler.offerAll(account))
+  return {}
+}
+
+const claim: Handler<'claim'> = async ({ redis, scheduler, options, background }, peer, { sid }) => {
+  const { account, device } = peer.identity
+  const { state, journal, partial, offers } = sessionKeys(sid)
+  const ttl_ms = options.lease_ms
+  const [code, epoch, seq, snapshot, checkpoint, place] = await run(
+    redis,
+    'claim',
+    { state, journal, partial, offers },
+    {
+      account,
+      sid,
+      device,
+      ttl_ms,
+      session_channel: sessionChannel(sid),
+      account_channel: accountChannel(account),
+    },
+  )
+  if (code !== 'ok') throw new BatonError(code)
+  peer.feeds.delete(sid)
+  peer.feed(sid)
+  background(scheduler.changed(account, sid))
+  return {
+    epoch: Number(epoch),
+    seq: Number(seq),
+    snapshot: Number(snapshot),
+    checkpoint: Number(checkpoint),
+    ttl_ms,
+    place: JSON.parse(String(place)) as Placement,
+  }
+}
+
+const append: Handler<'append'> = async ({ redis, usage, disk }, peer, { sid, epoch, first, entries }) => {
+  const { account, device } = peer.identity
+  usage.check(account)
+  disk.check()
+  const { state, journal, inbox, blobs, partial } = sessionKeys(sid)
+  const [code, value, at] = await run(
+    redis,
+    'append',
+    { state, journal, inbox, blobs, partial },
+    {
+      account,
+      sid,
+      device,
+      epoch,
+      first,
+      session_channel: sessionChannel(sid),
+      account_channel: accountChannel(account),
+      entries: entries.flatMap(argsOf),
+    },
+  )
+  switch (code) {
+    case 'ok':
+    case 'repeated':
+      if (entries.some((entry) => entry.kind === 'outcome')) peer.deltas.drop(sid)
+      usage.add(
+        account,
+        entries.reduce((bytes, entry) => bytes + entry.body.length, 0),
+      )
+      return { seq: Number(value), at: Number(at) }
+    case 'lease-lost':
+      peer.feeds.delete(sid)
+      throw new BatonError(code)
+    case 'wrong-seq':
+      throw new BatonError(code, `(the journal ends at ${value}, the first entry is ${first})`)
+    case 'already-consumed':
+      throw new BatonError(code, `(command ${value})`)
+    case 'no-blob':
+      throw new BatonError(code, `(${String(value).slice(0, 12)})`)
+    case 'no-session':
+      throw new BatonError(code)
+  }
+}
+
+/** An entry as append.lua takes it. */
+function argsOf({ kind, body, blobs, hint, consumes }: NewEntry): (string | number)[] {
+  if (consumes && kind !== 'received') {
+    throw new BatonError('bad-frame', '(append.entries.consumes: goes with received only)')
+  }
+  return [
+    kind,
+    // Bytes before base64url.
+    Math.floor((body.length * 3) / 4),
+    body,
+    blobs.join(' '),
+    hint ? JSON.stringify(hint) : '',
+    hint?.status ?? '',
+    consumes?.n ?? '',
+    consumes?.id ?? '',
+  ]
+}
+
+const renew: Handler<'renew'> = async ({ redis, options, background }, peer, { leases }) => {
+  const { account, device } = peer.identity
+  const lost: string[] = []
+  await Promise.all(
+    leases.map(async ({ sid, epoch }) => {
+      const [code, newest] = await run(
+        redis,
+        'renew',
+        { state: sessionKeys(sid).state },
+        { account, device, epoch, ttl_ms: options.lease_ms },
+      )
+      if (code === 'ok') {
+        background(peer.feed(sid).pump(Number(newest)))
+      } else {
+        peer.feeds.delete(sid)
+        lost.push(sid)
+      }
+    }),
+  )
+  return { lost }
+}
+
+const release: Handler<'release'> = async (context, peer, { sid, epoch, status, place }) => {
+  const { redis, scheduler, background } = context
+  const { account, device } = peer.identity
+  const { state, journal } = sessionKeys(sid)
+  const [code, seq] = await run(
+    redis,
+    'release',
+    { state, journal },
+    {
+      account,
+      sid,
+      device,
+      epoch,
+      status,
+      place: place ? JSON.stringify(place) : '',
+      session_channel: sessionChannel(sid),
+      account_channel: accountChannel(account),
+    },
+  )
+  peer.feeds.delete(sid)
+  if (code !== 'ok') throw new BatonError(code)
+  background(scheduler.changed(account, sid))
+  return { seq: Number(seq) }
+}
+
+export const runnerAsks = { serve, claim, append, renew, release }

@@ -1,0 +1,85 @@
+/** Reading journals and inboxes. Writing is the business of the scripts. */
+import type { Command, CommandKind, Entry, Hint, Placement } from '@baton/shared/protocol.ts'
+import type { Redis } from 'ioredis'
+import { sessionKeys } from './keys.ts'
+
+/** Well under a frame, with room for the largest single entry on top. */
+const PAGE_BYTES = 512 << 10
+/** Entries asked of Redis at once: at most 16 MB, even when each is as large as it may be. */
+const FETCH_ENTRIES = 64
+
+export interface Page {
+  entries: Entry[]
+  /** Seq of the last entry there is, 0 for none. */
+  tail: number
+}
+
+type StreamItem = [id: string, fields: string[]]
+
+/** Entries from `from` on: as many as there are, at most `limit`, and not more than fit a frame. */
+export async function readPage(redis: Redis, sid: string, from: number, limit: number): Promise<Page> {
+  const { journal, state } = sessionKeys(sid)
+  const entries: Entry[] = []
+  let bytes = 0
+  let next = Math.max(1, from)
+  while (entries.length < limit && bytes < PAGE_BYTES) {
+    const want = Math.min(FETCH_ENTRIES, limit - entries.length)
+    const items = await redis.xrange(journal, `${next}-0`, '+', 'COUNT', want)
+    for (const item of items) {
+      const entry = entryOf(item)
+      bytes += entry.body.length
+      if (bytes > PAGE_BYTES && entries.length > 0) break
+      entries.push(entry)
+      next = entry.seq + 1
+    }
+    if (items.length < want) break
+  }
+  // Asked last, so that it is never behind the entries.
+  return { entries, tail: Number((await redis.hget(state, 'seq')) ?? 0) }
+}
+
+/** Commands that wait, from number `from` on. */
+export async function readInbox(redis: Redis, sid: string, from = 1): Promise<Command[]> {
+  const items = await redis.xrange(sessionKeys(sid).inbox, `${Math.max(1, from)}-0`, '+')
+  return items.map(commandOf)
+}
+
+/** Number of a stream id `n-0`. */
+function numberOf(id: string): number {
+  return Number(id.slice(0, id.indexOf('-')))
+}
+
+function fieldsOf(list: string[]): Record<string, string> {
+  const fields: Record<string, string> = {}
+  for (let i = 0; i + 1 < list.length; i += 2) fields[list[i] as string] = list[i + 1] as string
+  return fields
+}
+
+function entryOf([id, list]: StreamItem): Entry {
+  const { epoch, kind, at, size, body = '', blobs, hint, consumes, lease } = fieldsOf(list)
+  return {
+    seq: numberOf(id),
+    epoch: Number(epoch),
+    kind: kind as Entry['kind'],
+    at: Number(at),
+    size: Number(size),
+    body,
+    blobs: blobs ? blobs.split(' ') : [],
+    ...(hint ? { hint: JSON.parse(hint) as Hint } : {}),
+    ...(consumes ? { consumes: JSON.parse(consumes) as { n: number; id: string } } : {}),
+    ...(lease ? { lease: JSON.parse(lease) as NonNullable<Entry['lease']> } : {}),
+  }
+}
+
+function commandOf([id, list]: StreamItem): Command {
+  const { id: commandId = '', kind, at, device = '', body = '', place } = fieldsOf(list)
+  return {
+    n: numberOf(id),
+    id: commandId,
+    kind: kind as CommandKind,
+    at: Number(at),
+    device,
+    body,
+    ...(place ? { place: JSON.parse(place) as Placement } : {}),
+  }
+}

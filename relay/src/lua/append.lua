@@ -1,0 +1,81 @@
+-- Writes entries at the end of the journal, all or none (I1, I2), and takes the commands that they consume out of the inbox
+-- (I6). Everything is checked before anything is written.
+-- KEYS
+--   state
+--   journal
+--   inbox
+--   blobs
+--   partial           ends with an outcome
+-- ARGV
+--   account
+--   sid
+--   device
+--   epoch
+--   first             seq of the first entry
+--   session_channel
+--   account_channel
+--   entries...        kind, size, body, blobs (separated by spaces), hint (JSON or ''), status (or ''), n and id of the
+--                     consumed command (or '' and ''): eight for each entry
+-- RETURNS
+--   ok seq at
+--   repeated seq at   these very entries are there already: the answer to the first try was lost
+--   lease-lost
+--   wrong-seq tail
+--   already-consumed n
+--   no-blob hash
+--   no-session
+local HEAD, WIDTH = 7, 8
+local state = redis.call('HMGET', KEYS[1], 'account', 'holder', 'expires_at', 'epoch', 'seq', 'status')
+if state[1] ~= ARGV[1] then return { 'no-session' } end
+local now = now_ms()
+if state[2] ~= ARGV[3] or state[4] ~= ARGV[4] or not is_live(state[2], state[3], now) then return { 'lease-lost' } end
+
+local first, tail = tonumber(ARGV[5]), tonumber(state[5])
+local last = first + (#ARGV - HEAD) / WIDTH - 1
+if first <= tail and last <= tail then
+  local found = redis.call('XRANGE', KEYS[2], string.format('%d-0', first), string.format('%d-0', last))
+  local same = #found == last - first + 1
+  for i = 1, #found do
+    local fields, base = found[i][2], HEAD + (i - 1) * WIDTH
+    same = same and fields[2] == ARGV[4] and fields[4] == ARGV[base + 1] and fields[10] == ARGV[base + 3]
+  end
+  if same then return { 'repeated', last, tonumber(found[#found][2][6]) } end
+end
+if first ~= tail + 1 then return { 'wrong-seq', tail } end
+
+local consumed = {}
+for base = HEAD, #ARGV - 1, WIDTH do
+  for hash in string.gmatch(ARGV[base + 4], '%x+') do
+    if redis.call('HEXISTS', KEYS[4], hash) == 0 then return { 'no-blob', hash } end
+  end
+  local n = ARGV[base + 7]
+  if n ~= '' then
+    local found = redis.call('XRANGE', KEYS[3], n .. '-0', n .. '-0')[1]
+    if consumed[n] or not found or found[2][2] ~= ARGV[base + 8] then return { 'already-consumed', tonumber(n) } end
+    consumed[n] = true
+  end
+end
+
+local seq, bytes, status, changes = tail, 0, state[6], {}
+for base = HEAD, #ARGV - 1, WIDTH do
+  seq = seq + 1
+  local kind, body, n = ARGV[base + 1], ARGV[base + 3], ARGV[base + 7]
+  local consumes = ''
+  if n ~= '' then
+    consumes = '{"n":' .. n .. ',"id":"' .. ARGV[base + 8] .. '"}'
+    redis.call('XDEL', KEYS[3], n .. '-0')
+  end
+  add_entry(KEYS[2], seq, ARGV[4], kind, now, ARGV[base + 2], body, ARGV[base + 4], ARGV[base + 5], consumes, '')
+  bytes = bytes + #body
+  if ARGV[base + 6] ~= '' then status = ARGV[base + 6] end
+  if kind == 'snapshot' or kind == 'checkpoint' then
+    changes[#changes + 1] = kind
+    changes[#changes + 1] = seq
+  end
+  if kind == 'outcome' then redis.call('DEL', KEYS[5]) end
+end
+redis.call('HSET', KEYS[1], 'seq', seq, 'status', status, 'changed_at', now, unpack(changes))
+redis.call('HINCRBY', KEYS[1], 'bytes', bytes)
+redis.call('PUBLISH', ARGV[6], 'journal')
+if status ~= state[6] or next(consumed) then redis.call('PUBLISH', ARGV[7], 'session ' .. ARGV[2]) end
+return { 'ok', seq, now }

@@ -1,0 +1,43 @@
+-- Puts a command into the inbox, once per id (I6). A move also changes the place: now when nobody holds the session, else
+-- when the holder lets go.
+-- KEYS
+--   state
+--   inbox
+--   commands
+-- ARGV
+--   account
+--   sid
+--   id
+--   kind
+--   device            who sent it
+--   body              sealed
+--   place             JSON, '' for none
+--   inbox_max         how many may wait
+--   account_channel
+-- RETURNS
+--   ok n
+--   repeated n        the number that the first one got
+--   inbox-full
+--   no-session
+local state = redis.call('HMGET', KEYS[1], 'account', 'holder', 'expires_at', 'status', 'inbox')
+if state[1] ~= ARGV[1] then return { 'no-session' } end
+local known = redis.call('HGET', KEYS[3], ARGV[3])
+if known then return { 'repeated', tonumber(known) } end
+if redis.call('XLEN', KEYS[2]) >= tonumber(ARGV[8]) then return { 'inbox-full' } end
+local now = now_ms()
+local n = tonumber(state[5]) + 1
+redis.call('XADD', KEYS[2], string.format('%d-0', n), 'id', ARGV[3], 'kind', ARGV[4], 'at', now, 'device', ARGV[5],
+  'body', ARGV[6], 'place', ARGV[7])
+redis.call('HSET', KEYS[3], ARGV[3], n)
+redis.call('HSET', KEYS[1], 'inbox', n, 'changed_at', now)
+if ARGV[7] ~= '' then
+  if is_live(state[2], state[3], now) then
+    redis.call('HSET', KEYS[1], 'next_place', ARGV[7])
+  else
+    redis.call('HSET', KEYS[1], 'place', ARGV[7], 'next_place', '')
+    if state[4] ~= 'done' and state[4] ~= 'failed' then redis.call('HSET', KEYS[1], 'status', 'moving') end
+  end
+end
+redis.call('PUBLISH', ARGV[9], 'inbox ' .. ARGV[2])
+redis.call('PUBLISH', ARGV[9], 'session ' .. ARGV[2])
+return { 'ok', n }

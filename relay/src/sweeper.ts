@@ -1,0 +1,82 @@
+/**
+ * Looks again, so that no lost message, crash or race leaves a session stranded (F20): at every session with work or a lease
+ * once a sweep, and bit by bit at all the others, from which it also repairs the indexes. However many relays there are, one
+ * sweeps at a time.
+ */
+import type { Redis } from 'ioredis'
+import type { Logger } from 'pino'
+import { accountKeys, relayKeys } from './keys.ts'
+import type { Scheduler } from './scheduler.ts'
+import { hasWork, readState } from './sessions.ts'
+
+/** Sessions without work that one sweep looks at. */
+const REPAIRS_A_SWEEP = 100
+
+export class Sweeper {
+  readonly #redis: Redis
+  readonly #scheduler: Scheduler
+  readonly #sweep_ms: number
+  readonly #log: Logger
+  readonly #name: string
+  #repairs: AsyncGenerator<void> | undefined
+
+  constructor(redis: Redis, scheduler: Scheduler, sweep_ms: number, name: string, log: Logger) {
+    this.#redis = redis
+    this.#scheduler = scheduler
+    this.#sweep_ms = sweep_ms
+    this.#name = name
+    this.#log = log
+  }
+
+  /** One sweep, unless another relay has it. Errors are logged; the next sweep tries again. */
+  async sweep(): Promise<void> {
+    try {
+      // Shorter than a sweep, so that the lock of this one never stops the next.
+      const lock_ms = Math.ceil(this.#sweep_ms * 0.8)
+      if ((await this.#redis.set(relayKeys.sweep, this.#name, 'PX', lock_ms, 'NX')) === null) return
+      for (const account of await this.#redis.smembers(relayKeys.accounts)) {
+        const sids = await this.#redis.smembers(accountKeys(account).active)
+        await Promise.all(sids.map((sid) => this.#scheduler.sweep(account, sid)))
+      }
+      await this.#repairSome()
+    } catch (error) {
+      this.#log.debug({ err: String(error) }, 'sweep not finished')
+    }
+  }
+
+  async #repairSome(): Promise<void> {
+    this.#repairs ??= this.#repairAll()
+    for (let i = 0; i < REPAIRS_A_SWEEP; i++) {
+      const { done } = await this.#repairs.next()
+      if (done) {
+        this.#repairs = undefined
+        return
+      }
+    }
+  }
+
+  /** Walks over every session of every account, one a step. */
+  async *#repairAll(): AsyncGenerator<void> {
+    for (const account of await this.#redis.smembers(relayKeys.accounts)) {
+      const keys = accountKeys(account)
+      let bytes = 0
+      for (const sid of await this.#redis.smembers(keys.sessions)) {
+        const state = await readState(this.#redis, sid)
+        if (state?.account === account) {
+          bytes += state.bytes
+          const listed = (await this.#redis.sismember(keys.active, sid)) === 1
+          if (!listed && (hasWork(state) || state.holder !== '')) {
+            this.#log.info({ sid }, 'found a session that nobody looked after')
+            await this.#scheduler.sweep(account, sid)
+          }
+        }
+        yield
+      }
+      await this.#redis.set(keys.usage, bytes)
+      for (const [sid, holder] of Object.entries(await this.#redis.hgetall(keys.leases))) {
+        if ((await readState(this.#redis, sid))?.holder !== holder)
+          await this.#scheduler.changed(account, sid)
+      }
+    }
+  }
+}
