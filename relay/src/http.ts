@@ -126,9 +126,10 @@ function addPairing(app: FastifyInstance, { redis, pairings }: Context): void {
   })
 }
 
-function addHealth(app: FastifyInstance, { redis, store }: Context): void {
+function addHealth(app: FastifyInstance, { redis, store, options }: Context): void {
   app.get('/healthz', async (_request, reply) => {
     reply.header('cache-control', 'no-store')
+    if (!options.isUp()) return reply.code(503).send({ status: 'starting' })
     await redis.ping()
     return { status: 'ok', store: await store.id() }
   })

@@ -49,6 +49,8 @@ export interface RelayOptions {
   offer_ms: number
   /** How long a token for HTTP lives after the last sign of life of its connection. */
   token_ms: number
+  /** Whether what starts together with the relay is up too; /healthz waits for it. */
+  isUp: () => boolean
   limits: Limits
   /** A pino logger, or the level of one that writes to standard error. */
   log: Logger | string
@@ -83,6 +85,7 @@ export const DEFAULTS: Omit<RelayOptions, 'redis'> = {
   poll_ms: 5_000,
   offer_ms: 3_000,
   token_ms: 3_600_000,
+  isUp: () => true,
   limits: DEFAULT_LIMITS,
   log: 'info',
 }

@@ -1,0 +1,111 @@
+/** `baton runner`: holds sessions on this machine until it is told to end. */
+import { basename, resolve } from 'node:path'
+import { BatonError, explain } from '@baton/shared/errors.ts'
+import type { RunnerAbout } from '@baton/shared/journal.ts'
+import { createHands } from '../daemon/hands.ts'
+import {
+  joinByLink,
+  loadIdentity,
+  loadOrigin,
+  prepareData,
+  saveIdentity,
+  saveOrigin,
+} from '../daemon/identity.ts'
+import { defaultName, Runner } from '../daemon/runner.ts'
+import { DATA, dataFolder, milliseconds, number, parse } from './args.ts'
+
+const LAPTOP_CAPACITY = 4
+const POOL_CAPACITY = 8
+const PARK_AFTER_MS = 30_000
+const FINISH_WITHIN_MS = 120_000
+/** What an operating system grants between SIGTERM and SIGKILL is often ten seconds. */
+const DRAIN_WITHIN_MS = 5_000
+
+export async function runner(args: string[]): Promise<number> {
+  const { values } = parse(args, {
+    ...DATA,
+    name: { type: 'string' },
+    pool: { type: 'string', multiple: true },
+    capacity: { type: 'string' },
+    workspace: { type: 'string', multiple: true },
+    join: { type: 'string' },
+    relay: { type: 'string' },
+  })
+  const data = dataFolder(values.data)
+  const pools = values.pool ?? []
+  const capacity = number(
+    'capacity',
+    values.capacity,
+    pools.length > 0 ? POOL_CAPACITY : LAPTOP_CAPACITY,
+    1,
+    1000,
+  )
+  await prepareData(data)
+  if (values.join !== undefined) await joinAccount(data, values.join)
+  const identity = await loadIdentity(data)
+  const origin = values.relay ?? (await loadOrigin(data))
+  if (!identity || origin === undefined) throw new BatonError('no-identity')
+
+  const folders = (values.workspace ?? []).map((folder) => resolve(folder))
+  const hands = await createHands({
+    ...{ data, folders, env: process.env },
+    park_after_ms: milliseconds('BATON_PARK_AFTER_MS', PARK_AFTER_MS),
+    finish_within_ms: milliseconds('BATON_FINISH_WITHIN_MS', FINISH_WITHIN_MS),
+  })
+  const workspaces: RunnerAbout['workspaces'] = folders.map((path) => ({ path, name: basename(path) }))
+  const name = values.name ?? defaultName()
+  const log = (message: string): void =>
+    void process.stderr.write(`${new Date().toISOString()} ${name}: ${message}\n`)
+  const running = new Runner({
+    ...identity,
+    origin,
+    name,
+    pools,
+    capacity,
+    workspaces,
+    hands,
+    log,
+    onState: logState(log),
+  })
+  await running.start()
+  log(`serving${pools.length > 0 ? ` pool ${pools.join(', ')}` : ''}, model: ${hands.model.name}`)
+  process.send?.({ t: 'serving' })
+  await untilTold()
+  log('letting all sessions go')
+  await running.drain(milliseconds('BATON_DRAIN_WITHIN_MS', DRAIN_WITHIN_MS))
+  await hands.close()
+  return 0
+}
+
+async function joinAccount(data: string, link: string): Promise<void> {
+  const present = await loadIdentity(data)
+  if (present) {
+    throw new BatonError('usage', `${data} belongs to an account already; choose another folder with --data.`)
+  }
+  const { origin, account, device } = await joinByLink(link)
+  await saveOrigin(data, origin)
+  await saveIdentity(data, { account, device })
+}
+
+type StateLog = NonNullable<ConstructorParameters<typeof Runner>[0]['onState']>
+
+function logState(log: (message: string) => void): StateLog {
+  let told = ''
+  return (state) => {
+    const now = state.at === 'waiting' ? `connection lost (${state.reason}); retrying` : state.at
+    if (state.at === 'refused') {
+      log(explain(new BatonError(state.code, state.message)))
+      process.exitCode = 1
+      process.kill(process.pid, 'SIGTERM')
+    } else if (now !== told && state.at !== 'connecting') log(now)
+    told = now
+  }
+}
+
+/** SIGTERM, SIGINT, SIGHUP, or the end of the process that started this one. */
+function untilTold(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve())
+    process.once('disconnect', () => resolve())
+  })
+}

@@ -1,0 +1,144 @@
+/** `baton up`: relay, runner and app on this machine, and a link for the phone. */
+import type { ChildProcess } from 'node:child_process'
+import { networkInterfaces } from 'node:os'
+import { resolve } from 'node:path'
+import { Backoff } from '@baton/shared/backoff.ts'
+import { newAccount, newDevice } from '@baton/shared/keys.ts'
+import { loadIdentity, prepareData, saveIdentity, saveOrigin, type Identity } from '../daemon/identity.ts'
+import { Link } from '../daemon/link.ts'
+import { DATA, dataFolder, number, parse } from './args.ts'
+import { BATON, child, end, message, RELAY } from './children.ts'
+import { offerPairing, qrCode } from './pair.ts'
+
+const PORT = 7788
+const RUNNER_ENDS_MS = 12_000
+const RELAY_ENDS_MS = 8_000
+
+export async function up(args: string[]): Promise<number> {
+  const { values } = parse(args, {
+    ...DATA,
+    port: { type: 'string' },
+    host: { type: 'string' },
+    lan: { type: 'boolean' },
+    workspace: { type: 'string' },
+    name: { type: 'string' },
+  })
+  const port = number('port', values.port, PORT, 0, 65_535)
+  const host = values.host ?? (values.lan ? '0.0.0.0' : '127.0.0.1')
+  const data = dataFolder(values.data)
+  await prepareData(data)
+  const identity = (await loadIdentity(data)) ?? (await firstIdentity(data))
+
+  const stopping = untilStopped()
+  const parts = new Parts()
+  try {
+    const relayArgs = ['--host', host, '--data', data, '--hold-health']
+    const listening = await parts.start('relay', RELAY, [...relayArgs, '--port', String(port)], 'listening')
+    if (!listening) return 1
+    const origin = `http://127.0.0.1:${String(listening['port'])}`
+    await saveOrigin(data, origin)
+    const workspace = resolve(values.workspace ?? process.cwd())
+    const name = values.name === undefined ? [] : ['--name', values.name]
+    const runnerArgs = ['runner', '--data', data, '--workspace', workspace, ...name]
+    if (!(await parts.start('runner', BATON, runnerArgs, 'serving'))) return 1
+    parts.tell('relay', { t: 'healthy' })
+    await greet(identity, origin, host, workspace)
+    await Promise.race([stopping, parts.broken])
+    return parts.failed ? 1 : 0
+  } finally {
+    await parts.end()
+  }
+}
+
+/** The children of `up`, in the order of their start; one that dies is started again, ever more slowly. */
+class Parts {
+  readonly #parts = new Map<string, ChildProcess>()
+  readonly #backoff = new Backoff({ base_ms: 500 })
+  #ending = false
+  failed = false
+  #breaks: () => void = () => undefined
+  readonly broken = new Promise<void>((resolve) => (this.#breaks = resolve))
+
+  /** Resolves with the message that tells readiness; undefined when it ended first, having told why. */
+  async start(name: string, program: string, args: string[], ready: string) {
+    const running = child(program, args)
+    this.#parts.set(name, running)
+    const said = await message(running, ready).catch(() => undefined)
+    running.once('exit', () => this.#again(name, program, args, ready))
+    if (!said && running.exitCode !== null) this.failed = true
+    return said
+  }
+
+  tell(name: string, said: { t: string }): void {
+    this.#parts.get(name)?.send(said)
+  }
+
+  async end(): Promise<void> {
+    this.#ending = true
+    const [relay, runner] = [this.#parts.get('relay'), this.#parts.get('runner')]
+    if (runner) await end(runner, RUNNER_ENDS_MS)
+    if (relay) await end(relay, RELAY_ENDS_MS)
+  }
+
+  #again(name: string, program: string, args: string[], ready: string): void {
+    if (this.#ending) return
+    process.stderr.write(`baton: the ${name} ended unexpectedly and is started again\n`)
+    setTimeout(() => {
+      if (this.#ending) return
+      this.start(name, program, args, ready).then(
+        (said) => said && name === 'relay' && this.tell('relay', { t: 'healthy' }),
+        () => this.#breaks(),
+      )
+    }, this.#backoff.next())
+  }
+}
+
+async function firstIdentity(data: string): Promise<Identity> {
+  const account = newAccount()
+  const identity = { account, device: newDevice(account) }
+  await saveIdentity(data, identity)
+  return identity
+}
+
+async function greet(identity: Identity, origin: string, host: string, workspace: string): Promise<void> {
+  const link = new Link({ origin, ...identity, about: { name: 'command line', kind: 'cli' } })
+  link.connection.start()
+  await link.ready()
+  const { port } = new URL(origin)
+  const lan = host === '127.0.0.1' || host === 'localhost' ? undefined : lanAddress()
+  const shown = lan === undefined ? origin : `http://${lan}:${port}`
+  const pairing = await offerPairing(link, identity.account, shown)
+  link.connection.close()
+  const phone =
+    lan === undefined
+      ? 'Reachable from this computer only. For your phone on the same network: npm start -- --lan'
+      : 'Scan it with your phone’s camera, on the same network.'
+  const rehearsal = process.env['ANTHROPIC_API_KEY']
+    ? ''
+    : '\n  ANTHROPIC_API_KEY is not set: a rehearsal model plays a short scripted task.'
+  process.stdout.write(`
+${qrCode(pairing)}
+  Baton is up.  ${shown}
+
+  Pair a device    ${pairing}
+                   Good once, for ten minutes. Another: npx baton pair
+                   ${phone}
+  Workspace        ${workspace}${rehearsal}
+
+  Open the link, prompt the agent, approve what it asks for.
+  A second runner  npx baton runner --name cloud-1 --pool cloud --data DIR --join LINK
+  Ctrl-C ends it; sessions are kept.
+`)
+}
+
+/** This machine's first address on a local network. */
+function lanAddress(): string | undefined {
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+  return addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+}
+
+function untilStopped(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve())
+  })
+}

@@ -1,0 +1,72 @@
+/** Puts together what sessions need on this machine: engine, agents, model, tools, workspaces. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { BatonError } from '@baton/shared/errors.ts'
+import { loadConfig } from '../config.ts'
+import { createModel } from '../model/index.ts'
+import type { SessionOptions } from '../session/options.ts'
+import { builtinTools } from '../tools/index.ts'
+import { GuestHarness } from '../vm/guest-harness.ts'
+import { openGitWorkspace, restoreGitWorkspace } from '../workspace/git.ts'
+import type { RunnerOptions } from './runner.ts'
+
+export type Hands = RunnerOptions['hands'] & { close(): Promise<void> }
+
+interface HandsOptions {
+  data: string
+  /** Workspace folders of this runner, absolute. */
+  folders: string[]
+  env: NodeJS.ProcessEnv
+  park_after_ms: number
+  finish_within_ms: number
+}
+
+const BUILT = fileURLToPath(new URL('../../../guest/dist', import.meta.url))
+/** An agent's name is a file name without any path in it. */
+const AGENT_NAME = /^[a-z][a-z0-9-]*$/
+
+export async function createHands({ data, folders, env, ...times }: HandsOptions): Promise<Hands> {
+  const engine = await readBuilt('engine.wasm')
+  const { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseUrl, BATON_MODEL: model } = env
+  return {
+    ...times,
+    model: createModel({
+      ...(apiKey ? { apiKey } : {}),
+      ...(baseUrl ? { baseUrl } : {}),
+      ...(model ? { model } : {}),
+    }),
+    agent: (name) => {
+      if (!AGENT_NAME.test(name)) throw new BatonError('agent-invalid', `(${JSON.stringify(name)})`)
+      return readBuilt(join('agents', `${name}.js`))
+    },
+    harness: (bundle) => new GuestHarness({ engine, bundle }),
+    tools: async (folder) => {
+      const repository = folder !== undefined && folders.includes(folder) ? folder : folders[0]
+      const own = repository === undefined ? [] : (await loadConfig(repository)).tools
+      return [...builtinTools(), ...own]
+    },
+    openWorkspace: async (sid, folder) => {
+      if (!folders.includes(folder))
+        throw new BatonError('workspace-missing', `(${folder} is not served by this runner)`)
+      return openGitWorkspace({ repository: folder, data, sid })
+    },
+    restoreWorkspace: async (sid, checkpoint, packs) => {
+      const repository = folders[0]
+      const workspace = await restoreGitWorkspace({
+        ...{ data, sid, packs, checkpoint },
+        ...(repository === undefined ? {} : { repository }),
+      })
+      return { workspace, ...(workspace.kept === undefined ? {} : { kept: workspace.kept }) }
+    },
+    close: async () => undefined,
+  }
+}
+
+async function readBuilt(name: string): Promise<Uint8Array> {
+  try {
+    return await readFile(join(BUILT, name))
+  } catch (cause) {
+    throw new BatonError('agent-invalid', `(${name} is not built; run: npm run build)`, { cause })
+  }
+}
