@@ -9,8 +9,8 @@ export interface ToolContext {
   /** Output as it arrives, for watchers. Not bounded as a whole; the result is. */
   onOutput?: (text: string) => void
   /**
-   * What the session has read or written: path relative to root → hex SHA-256 of the bytes then. `write` and `edit` refuse
-   * to replace a file that changed since. Lives in memory: a fresh map after a restart only forgets the warning.
+   * What the session has read or written: real path → hex SHA-256 of the bytes then. `write` refuses to replace a file that
+   * changed since. Lives in memory: a fresh map after a restart only forgets the warning.
    */
   readFiles: Map<string, string>
 }

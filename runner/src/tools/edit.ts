@@ -1,0 +1,74 @@
+import * as v from 'valibot'
+import { defineTool, Refusal } from './define.ts'
+import { diffDetail } from './diff.ts'
+import { noteFile, readText, replaceFile } from './files.ts'
+import { innerPath } from './paths.ts'
+import { encode } from './write.ts'
+
+const BOM = '\ufeff'
+
+export const edit = defineTool({
+  name: 'edit',
+  description: `Replaces text in a file of the workspace. old_string must stand in the file exactly, with its indentation, and only once: take in as many lines around the change as make it unique, or set replace_all.
+Do not include the line numbers that read prints. Line endings and a byte order mark of the file are kept.
+To make a new file use write.`,
+  replay: 'safe',
+  gated: true,
+  input: v.strictObject({
+    path: v.pipe(v.string(), v.minLength(1), v.description('File, relative to the root of the workspace.')),
+    old_string: v.pipe(v.string(), v.minLength(1), v.description('The exact text to replace.')),
+    new_string: v.pipe(v.string(), v.description('What to put in its place. Empty: remove it.')),
+    replace_all: v.optional(v.pipe(v.boolean(), v.description('Replace every occurrence. Default false.'))),
+  }),
+  async run({ path, old_string, new_string, replace_all = false }, context) {
+    if (old_string === new_string)
+      throw new Refusal('old_string and new_string are equal: nothing to change.')
+    encode(new_string, 'new_string')
+    const place = await innerPath(context.root, path, 'write')
+    const { text: before, bom } = await readText(place, { exact: true })
+    const [old, fresh] = asInFile(before, old_string, new_string)
+    const count = occurrences(before, old)
+    if (count === 0) {
+      // The same call again, after an interruption: it is done already, not wrong.
+      if (fresh !== '' && !fresh.includes(old) && occurrences(before, fresh) === 1) {
+        return { text: `${place.shown} already has new_string: nothing to change.`, is_error: false }
+      }
+      throw new Refusal(`old_string does not stand in ${place.shown}. ${hint(before, old)}`, 'not-found')
+    }
+    if (count > 1 && !replace_all) {
+      const todo = 'Take in more of the lines around it, or set replace_all.'
+      throw new Refusal(`old_string stands ${count} times in ${place.shown}. ${todo}`, 'not-unique')
+    }
+    const after = before.replaceAll(old, () => fresh)
+    const bytes = encode(bom ? BOM + after : after, 'new_string')
+    await replaceFile(place, bytes)
+    noteFile(context, place, bytes)
+    return {
+      text: `Edited ${place.shown}: ${count === 1 ? 'one replacement' : `${count} replacements`}.`,
+      is_error: false,
+      detail: { replacements: count, ...diffDetail(place.shown, before, after) },
+    }
+  },
+})
+
+/** A model writes \n; a file with CRLF is meant all the same, and keeps its line endings. */
+function asInFile(text: string, old: string, fresh: string): [old: string, fresh: string] {
+  const toCrlf = (part: string): string => part.replaceAll(/\r?\n/g, '\r\n')
+  if (!text.includes('\r\n')) return [old, fresh]
+  if (!text.includes(old)) return [toCrlf(old), toCrlf(fresh)]
+  // A single line matches either way; what is put in its place takes the ending that the file uses.
+  return /(^|[^\r])\n/.test(text) ? [old, fresh] : [old, toCrlf(fresh)]
+}
+
+function occurrences(text: string, part: string): number {
+  return text.split(part).length - 1
+}
+
+function hint(text: string, old: string): string {
+  const squeeze = (part: string): string => part.replaceAll(/\s+/g, ' ').trim()
+  if (squeeze(old) !== '' && squeeze(text).includes(squeeze(old))) {
+    return 'It does with other white space: read that part again and copy its indentation and line breaks.'
+  }
+  if (/^\s*\d+\t/.test(old)) return 'Leave out the line numbers that read prints.'
+  return 'Read the file again: it may have changed.'
+}

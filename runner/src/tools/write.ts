@@ -1,0 +1,49 @@
+import * as v from 'valibot'
+import { sha256Hex } from '@baton/shared/bytes.ts'
+import { defineTool, Refusal } from './define.ts'
+import { diffDetail } from './diff.ts'
+import { noteFile, readBytes, replaceFile } from './files.ts'
+import { innerPath } from './paths.ts'
+
+export const write = defineTool({
+  name: 'write',
+  description: `Writes a file of the workspace, replacing it as a whole if it exists. Missing folders are made. The mode of an existing file stays.
+For a change in an existing file use edit: it sends only what changes.
+A file that changed since you read it is not replaced; read it again first.`,
+  replay: 'safe',
+  gated: true,
+  input: v.strictObject({
+    path: v.pipe(v.string(), v.minLength(1), v.description('File, relative to the root of the workspace.')),
+    content: v.pipe(v.string(), v.description('The whole new content.')),
+  }),
+  async run({ path, content }, context) {
+    const place = await innerPath(context.root, path, 'write')
+    const bytes = encode(content, 'content')
+    const before = await readBytes(place)
+    const known = context.readFiles.get(place.real)
+    const changed = before && known !== undefined && known !== sha256Hex(before)
+    if (changed && !before.equals(bytes)) {
+      throw new Refusal(`${place.shown} has changed since you read it. Read it again, then write.`, 'changed')
+    }
+    await replaceFile(place, bytes)
+    noteFile(context, place, bytes)
+    const binary = before?.includes(0) ?? false
+    return {
+      text: `${before ? 'Replaced' : 'Created'} ${place.shown} (${bytes.length} bytes).`,
+      is_error: false,
+      detail: {
+        created: !before,
+        bytes: bytes.length,
+        ...(binary
+          ? { path: place.shown }
+          : diffDetail(place.shown, before?.toString('utf8') ?? '', content)),
+      },
+    }
+  },
+})
+
+/** UTF-8. Throws Refusal for half a surrogate pair: it has no UTF-8 form and would be changed in silence. */
+export function encode(text: string, field: string): Buffer {
+  if (text.isWellFormed()) return Buffer.from(text, 'utf8')
+  throw new Refusal(`${field} contains half of a surrogate pair (a broken emoji). Send it without.`)
+}
