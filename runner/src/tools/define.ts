@@ -54,7 +54,12 @@ function jsonSchema(schema: v.StrictObjectSchema<v.ObjectEntries, undefined>): {
 }
 
 function issuesOf(issues: readonly v.BaseIssue<unknown>[]): string {
-  return issues.map((issue) => `${v.getDotPath(issue) ?? 'input'}: ${issue.message}`).join('; ')
+  return issues
+    .map((issue) => {
+      const key = v.getDotPath(issue) ?? 'input'
+      return issue.received === 'undefined' ? `${key} is missing` : `${key}: ${issue.message}`
+    })
+    .join('; ')
 }
 
 function translated(error: unknown, context: ToolContext): unknown {

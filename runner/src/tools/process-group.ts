@@ -1,5 +1,7 @@
 /** A command in a process group of its own, which ends as a whole (F52). */
 import { spawn } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { platform } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const TERM_GRACE_MS = 2_000
@@ -90,11 +92,26 @@ async function endGroup(pid: number | undefined): Promise<void> {
 }
 
 async function gone(pid: number, within_ms: number): Promise<boolean> {
-  for (let waited = 0; waited < within_ms; waited += POLL_MS) {
-    if (!signalGroup(pid, 0)) return true
+  for (let waited = 0; ; waited += POLL_MS) {
+    if (!(await isAlive(pid))) return true
+    if (waited >= within_ms) return false
     await delay(POLL_MS)
   }
-  return !signalGroup(pid, 0)
+}
+
+/** Dead processes that nobody has collected yet count as members for kill(2); on Linux they are told apart. */
+async function isAlive(pid: number): Promise<boolean> {
+  if (!signalGroup(pid, 0)) return false
+  if (platform() !== 'linux') return true
+  const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const states = await Promise.all(
+    names.map((name) => readFile(`/proc/${name}/stat`, 'latin1').catch(() => '')),
+  )
+  // pid (name) state parent group …, proc_pid_stat(5); the name may hold anything.
+  return states.some((line) => {
+    const [state, , group] = line.slice(line.lastIndexOf(')') + 2).split(' ')
+    return group === String(pid) && state !== 'Z' && state !== 'X'
+  })
 }
 
 /** False when nobody is in the group any more. */
