@@ -1,0 +1,199 @@
+import { sha256Hex } from '@baton/shared/bytes.ts'
+import type { AskGives } from '@baton/shared/protocol.ts'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { sessionKeys } from '../src/keys.ts'
+import type { RunningRelay } from '../src/main.ts'
+import type { RedisServer } from '../src/redis-server.ts'
+import { entries, entry, lookInto, newMember, RawPeer, redisForTest, relayForTest } from './helpers.ts'
+
+let redis: RedisServer
+let relay: RunningRelay
+let runner: RawPeer
+let sid: string
+let lease: AskGives<'claim'>
+
+beforeAll(async () => {
+  redis = await redisForTest()
+  relay = await relayForTest(redis)
+})
+beforeEach(async () => {
+  runner = await RawPeer.signIn(relay)
+  sid = await runner.session()
+  lease = await runner.ask('claim', { sid })
+})
+
+const append = (first: number, list = entries(1), epoch = lease.epoch) => ({
+  sid,
+  epoch,
+  first,
+  entries: list,
+})
+const seqsOf = async (): Promise<number[]> =>
+  (await runner.ask('read', { sid, from: 1 })).entries.map(({ seq }) => seq)
+
+async function putBlob(peer: RawPeer, session: string, bytes: string): Promise<string> {
+  const hash = sha256Hex(bytes)
+  const token = peer.of('welcome')[0]?.token ?? ''
+  const response = await fetch(`${relay.url}/blobs/${session}/${hash}`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/octet-stream' },
+    body: bytes,
+  })
+  expect(response.status).toBe(201)
+  return hash
+}
+
+describe('append', () => {
+  test('I1: only the holder appends, only under its epoch', async () => {
+    const other = await RawPeer.signIn(relay, newMember(runner.member.account))
+    expect(await other.refused('append', append(2))).toBe('lease-lost')
+    expect(await runner.refused('append', append(2, entries(1), lease.epoch + 1))).toBe('lease-lost')
+    expect(await runner.refused('append', append(2, entries(1), lease.epoch - 1))).toBe('lease-lost')
+    expect(await seqsOf()).toEqual([1])
+    expect(await runner.ask('append', append(2))).toMatchObject({ seq: 2 })
+  })
+
+  test('I1: nobody appends to a session that nobody holds, or that is of another account', async () => {
+    await runner.ask('release', { sid, epoch: lease.epoch, status: 'idle' })
+    expect(await runner.refused('append', append(3))).toBe('lease-lost')
+    const stranger = await RawPeer.signIn(relay)
+    expect(await stranger.refused('append', append(3))).toBe('no-session')
+    expect(await stranger.refused('read', { sid, from: 1 })).toBe('no-session')
+  })
+
+  test('I2: entries are numbered 1, 2, 3 …, and J1: what does not follow the end is refused whole', async () => {
+    await runner.ask('append', append(2, entries(3)))
+    for (const first of [1, 3, 4, 6, 7, 1000]) {
+      expect(await runner.refused('append', append(first, entries(2, 'bmV3')))).toBe('wrong-seq')
+    }
+    expect(await seqsOf()).toEqual([1, 2, 3, 4])
+    expect(await runner.ask('append', append(5, entries(64)))).toMatchObject({ seq: 68 })
+    expect(await seqsOf()).toEqual(Array.from({ length: 68 }, (_, i) => i + 1))
+  })
+
+  test('J1: one bad entry, and none of them is written', async () => {
+    const missing = entry('snapshot', { blobs: ['0'.repeat(64)] })
+    expect(await runner.refused('append', append(2, [entry(), missing]))).toBe('no-blob')
+    const gone = entry('received', { consumes: { n: 7, id: 'no-such-command' } })
+    expect(await runner.refused('append', append(2, [entry(), gone]))).toBe('already-consumed')
+    expect(await seqsOf()).toEqual([1])
+  })
+
+  test('J2: an append whose answer was lost may be sent again, and is written once', async () => {
+    const first = await runner.ask('append', append(2, entries(3)))
+    await runner.ask('append', append(5))
+    expect(await runner.ask('append', append(2, entries(3)))).toEqual(first)
+    expect(await runner.refused('append', append(2, entries(3, 'b3RoZXI')))).toBe('wrong-seq')
+    expect(await runner.refused('append', append(4, entries(3)))).toBe('wrong-seq')
+    expect(await seqsOf()).toEqual([1, 2, 3, 4, 5])
+  })
+
+  test('J3: every blob that an entry refers to is stored in this very session', async () => {
+    const hash = await putBlob(runner, sid, 'sealed bytes')
+    const elsewhere = await putBlob(runner, await runner.session(), 'other sealed bytes')
+    expect(await runner.refused('append', append(2, [entry('snapshot', { blobs: [elsewhere] })]))).toBe(
+      'no-blob',
+    )
+    await runner.ask('append', append(2, [entry('snapshot', { blobs: [hash] })]))
+    expect((await runner.ask('read', { sid, from: 2 })).entries[0]?.blobs).toEqual([hash])
+  })
+
+  test('I8: a snapshot is in the journal only after the relay has confirmed its bytes by their hash', async () => {
+    const bytes = 'a snapshot, sealed'
+    const hash = sha256Hex(bytes)
+    const token = runner.of('welcome')[0]?.token ?? ''
+    const torn = await fetch(`${relay.url}/blobs/${sid}/${hash}`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/octet-stream' },
+      body: bytes.slice(0, -1),
+    })
+    expect(torn.status).toBe(422)
+    const snapshot = append(2, [entry('snapshot', { blobs: [hash] })])
+    expect(await runner.refused('append', snapshot)).toBe('no-blob')
+    await putBlob(runner, sid, bytes)
+    await runner.ask('append', snapshot)
+    await runner.ask('release', { sid, epoch: lease.epoch, status: 'idle' })
+    expect(await runner.ask('claim', { sid })).toMatchObject({ snapshot: 2, checkpoint: 0 })
+  })
+
+  test('J4: a command leaves the inbox with the entry that consumes it, once', async () => {
+    const { n } = await runner.command(sid, { id: 'command-1' })
+    await runner.command(sid, { id: 'command-2' })
+    const consume = (id: string) => entry('received', { consumes: { n, id } })
+    expect(await runner.refused('append', append(2, [consume('command-2')]))).toBe('already-consumed')
+    const twice = append(2, [consume('command-1'), consume('command-1')])
+    expect(await runner.refused('append', twice)).toBe('already-consumed')
+    expect((await runner.ask('inbox', { sid })).commands).toHaveLength(2)
+    await runner.ask('append', append(2, [consume('command-1')]))
+    expect((await runner.ask('inbox', { sid })).commands.map(({ id }) => id)).toEqual(['command-2'])
+    expect(await runner.refused('append', append(3, [consume('command-1')]))).toBe('already-consumed')
+    expect((await runner.ask('read', { sid, from: 2 })).entries[0]?.consumes).toEqual({ n, id: 'command-1' })
+    expect(
+      await runner.refused('append', append(3, [entry('event', { consumes: { n: 2, id: 'command-2' } })])),
+    ).toBe('bad-frame')
+  })
+
+  test('J5: what was written is read as it was written, by pages that fit a frame', async () => {
+    const list = [
+      entry('intent', { body: 'aW50ZW50' }),
+      entry('outcome', { hint: { status: 'waiting', notify: true } }),
+    ]
+    const { at } = await runner.ask('append', append(2, list))
+    const page = await runner.ask('read', { sid, from: 2 })
+    expect(page).toEqual({
+      tail: 3,
+      entries: [
+        { seq: 2, epoch: 1, kind: 'intent', at, size: 6, body: 'aW50ZW50', blobs: [] },
+        { seq: 3, epoch: 1, kind: 'outcome', at, size: 4, body: 'Ym9keQ', blobs: [], hint: list[1]?.hint },
+      ],
+    })
+    const large = 'A'.repeat(200_000)
+    for (let first = 4; first < 12; first++) await runner.ask('append', append(first, entries(1, large)))
+    const read: number[] = []
+    while (read.length < 11) {
+      const next = await runner.ask('read', { sid, from: read.length + 1 })
+      expect(JSON.stringify(next).length).toBeLessThan(1 << 20)
+      expect(next.entries.length).toBeGreaterThan(0)
+      read.push(...next.entries.map(({ seq }) => seq))
+    }
+    expect(read).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+    expect((await runner.ask('read', { sid, from: 2, limit: 3 })).entries).toHaveLength(3)
+    expect(await runner.ask('read', { sid, from: 99 })).toEqual({ entries: [], tail: 11 })
+  })
+
+  test('J6: the hint of an entry becomes the status of the session', async () => {
+    await runner.ask('list', {})
+    const hints = [
+      entry('event', { hint: { status: 'waiting' } }),
+      entry('event', { hint: { status: 'running' } }),
+      entry(),
+    ]
+    await runner.ask('append', append(2, hints))
+    await runner.notice('session', ({ session }) => session.sid === sid && session.status === 'running')
+    const listed = (await runner.ask('list', {})).sessions.find((session) => session.sid === sid)
+    expect(listed).toMatchObject({ status: 'running', seq: 4, epoch: 1, holder: runner.id })
+  })
+
+  test('F26: pages read while others write lack nothing and repeat nothing', async () => {
+    const reader = await RawPeer.signIn(relay, newMember(runner.member.account))
+    const total = 600
+    const writing = (async () => {
+      for (let first = 2; first <= total; first += 10) {
+        await runner.ask('append', append(first, entries(Math.min(10, total + 1 - first))))
+      }
+    })()
+    const read: number[] = []
+    while (read.length < total) {
+      const page = await reader.ask('read', { sid, from: read.length + 1, limit: 7 })
+      read.push(...page.entries.map(({ seq }) => seq))
+    }
+    await writing
+    expect(read).toEqual(Array.from({ length: total }, (_, i) => i + 1))
+  })
+
+  test('I2: Redis itself refuses a number that was used', async () => {
+    await expect(lookInto(redis).xadd(sessionKeys(sid).journal, '1-0', 'kind', 'event')).rejects.toThrow(
+      /equal or smaller/,
+    )
+  })
+})

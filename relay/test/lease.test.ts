@@ -1,0 +1,175 @@
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { sessionKeys } from '../src/keys.ts'
+import type { RunningRelay } from '../src/main.ts'
+import type { RedisServer } from '../src/redis-server.ts'
+import { entries, lookInto, newMember, RawPeer, redisForTest, relayForTest, until } from './helpers.ts'
+
+let redis: RedisServer
+/** Sweeps all the time. */
+let relay: RunningRelay
+/** Sweeps once, at its start. */
+let unswept: RunningRelay
+let unsweptRedis: RedisServer
+let a: RawPeer
+let b: RawPeer
+let sid: string
+
+beforeAll(async () => {
+  redis = await redisForTest()
+  relay = await relayForTest(redis, { lease_ms: 60_000 })
+  unsweptRedis = await redisForTest()
+  unswept = await relayForTest(unsweptRedis, { lease_ms: 150, sweep_ms: 3_600_000 })
+})
+beforeEach(async () => {
+  a = await RawPeer.signIn(relay)
+  b = await RawPeer.signIn(relay, newMember(a.member.account))
+  sid = await a.session()
+})
+
+const leases = async (peer: RawPeer, session = sid) =>
+  (await peer.ask('read', { sid: session, from: 1 })).entries.map(({ seq, epoch, lease }) => [
+    seq,
+    epoch,
+    lease?.change,
+    lease?.holder,
+  ])
+
+async function untilRunOut(session: string): Promise<void> {
+  const look = lookInto(unsweptRedis)
+  await until(async () => {
+    const [seconds, micros] = await look.time()
+    const now = Number(seconds) * 1000 + Number(micros) / 1000
+    return Number(await look.hget(sessionKeys(session).state, 'expires_at')) <= now
+  }, 'the lease has run out')
+}
+describe('claim', () => {
+  test('L1: begins a new epoch, and is refused while a lease lives, also to the same device', async () => {
+    expect(await a.ask('claim', { sid })).toMatchObject({ epoch: 1, seq: 1, ttl_ms: 60_000 })
+    for (const peer of [a, b]) expect(await peer.refused('claim', { sid })).toBe('lease-held')
+    await a.ask('release', { sid, epoch: 1, status: 'idle' })
+    expect(await b.ask('claim', { sid })).toMatchObject({ epoch: 2, seq: 3 })
+    expect(await leases(a)).toEqual([
+      [1, 1, 'claimed', a.id],
+      [2, 1, 'released', a.id],
+      [3, 2, 'claimed', b.id],
+    ])
+  })
+
+  test('I1: of many claims at once, one wins (F16, F25)', async () => {
+    const peers = await Promise.all(
+      Array.from({ length: 8 }, () => RawPeer.signIn(relay, newMember(a.member.account))),
+    )
+    for (let round = 1; round <= 20; round++) {
+      const results = await Promise.allSettled(peers.map((peer) => peer.ask('claim', { sid })))
+      const won = results.flatMap((result, i) => (result.status === 'fulfilled' ? [i] : []))
+      expect(won).toHaveLength(1)
+      await peers[won[0] as number]?.ask('release', { sid, epoch: round, status: 'idle' })
+    }
+  })
+
+  test('L1: a session of another account can not be claimed', async () => {
+    const stranger = await RawPeer.signIn(relay)
+    expect(await stranger.refused('claim', { sid })).toBe('no-session')
+    expect(await stranger.refused('create', { sid, meta: 'bWV0YQ', place: {} })).toBe('no-session')
+    expect((await stranger.ask('list', {})).sessions).toEqual([])
+  })
+})
+
+describe('renew', () => {
+  test('L2: extends a lease that lives, and names those that do not (F22)', async () => {
+    const look = lookInto(redis)
+    const expiry = async () => Number(await look.hget(sessionKeys(sid).state, 'expires_at'))
+    await a.ask('claim', { sid })
+    const before = await expiry()
+    await until(async () => {
+      expect(await a.ask('renew', { leases: [{ sid, epoch: 1 }] })).toEqual({ lost: [] })
+      return (await expiry()) > before
+    }, 'the lease ends later')
+    const other = await a.session()
+    expect(
+      await a.ask('renew', {
+        leases: [
+          { sid, epoch: 2 },
+          { sid: other, epoch: 1 },
+          { sid: 'no-such-session', epoch: 1 },
+        ],
+      }),
+    ).toEqual({ lost: [sid, other, 'no-such-session'] })
+    expect(await b.ask('renew', { leases: [{ sid, epoch: 1 }] })).toEqual({ lost: [sid] })
+  })
+})
+
+describe('release', () => {
+  test('L3: is written, keeps status and place, and only the holder can', async () => {
+    await a.ask('claim', { sid })
+    expect(await b.refused('release', { sid, epoch: 1, status: 'idle' })).toBe('lease-lost')
+    await a.ask('release', { sid, epoch: 1, status: 'waiting', place: { prefer: b.id } })
+    expect(await a.refused('release', { sid, epoch: 1, status: 'idle' })).toBe('lease-lost')
+    const session = (await a.ask('list', {})).sessions[0]
+    expect(session).toMatchObject({ status: 'waiting', place: { prefer: b.id } })
+    expect(session).not.toHaveProperty('holder')
+    const { entries: journal } = await a.ask('read', { sid, from: 2 })
+    expect(journal[0]?.lease).toEqual({ change: 'released', holder: a.id, place: { prefer: b.id } })
+  })
+
+  test('L3: a move that came while it was held says where to, unless the holder does', async () => {
+    const placeOf = async () => (await a.ask('list', {})).sessions[0]?.place
+    await a.ask('claim', { sid })
+    await a.command(sid, { kind: 'move', place: { prefer: b.id } })
+    expect(await placeOf()).toEqual({})
+    await a.ask('release', { sid, epoch: 1, status: 'done' })
+    expect(await placeOf()).toEqual({ prefer: b.id })
+    await a.ask('claim', { sid })
+    await a.command(sid, { kind: 'move', place: { prefer: b.id } })
+    await a.ask('release', { sid, epoch: 2, status: 'done', place: { prefer: a.id, pin: true } })
+    expect(await placeOf()).toEqual({ prefer: a.id, pin: true })
+  })
+})
+
+describe('expiry', () => {
+  test('F17: the append of a runner whose lease ran out is refused, also before anybody noticed (L4, F24)', async () => {
+    const zombie = await RawPeer.signIn(unswept)
+    const session = await zombie.session()
+    await zombie.ask('claim', { sid: session })
+    await untilRunOut(session)
+    const late = { sid: session, epoch: 1, first: 2, entries: entries(1) }
+    expect(await zombie.refused('append', late)).toBe('lease-lost')
+    expect(await zombie.refused('release', { sid: session, epoch: 1, status: 'idle' })).toBe('lease-lost')
+    expect(await zombie.ask('renew', { leases: [{ sid: session, epoch: 1 }] })).toEqual({ lost: [session] })
+    expect(await leases(zombie, session)).toEqual([[1, 1, 'claimed', zombie.id]])
+  })
+
+  test('L5: a claim ends a lease that ran out unnoticed, in the journal too', async () => {
+    const first = await RawPeer.signIn(unswept)
+    const second = await RawPeer.signIn(unswept, newMember(first.member.account))
+    const session = await first.session()
+    await first.ask('claim', { sid: session })
+    await untilRunOut(session)
+    expect(await second.ask('claim', { sid: session })).toMatchObject({ epoch: 3, seq: 3 })
+    expect(await leases(second, session)).toEqual([
+      [1, 1, 'claimed', first.id],
+      [2, 2, 'expired', first.id],
+      [3, 3, 'claimed', second.id],
+    ])
+  })
+
+  test('L6: the sweeper ends a lease that ran out; the epoch moves on', async () => {
+    const quick = await relayForTest(redis, { lease_ms: 100 })
+    const zombie = await RawPeer.signIn(quick)
+    const session = await zombie.session()
+    await zombie.ask('watch', { sid: session, from: 1 })
+    await zombie.ask('claim', { sid: session })
+    await zombie.command(session, { kind: 'move', place: { prefer: zombie.id } })
+    await until(() => zombie.seqs(session).includes(2), 'the expiry is told')
+    expect(await leases(zombie, session)).toEqual([
+      [1, 1, 'claimed', zombie.id],
+      [2, 2, 'expired', zombie.id],
+    ])
+    const late = { sid: session, epoch: 1, first: 3, entries: entries(1) }
+    expect(await zombie.refused('append', late)).toBe('lease-lost')
+    expect((await zombie.ask('list', {})).sessions[0]).toMatchObject({
+      place: { prefer: zombie.id },
+      epoch: 2,
+    })
+  })
+})
