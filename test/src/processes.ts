@@ -127,15 +127,14 @@ export class Ground implements AsyncDisposable {
     return serving(await this.baton(args, { ...options, cwd: options.workspace }), data)
   }
 
-  /** `baton runner`, not waited for: what says that it is ready is up to the test. */
+  /** `baton runner`, ready to be offered sessions. `args`: `--join LINK` the first time, `--workspace DIR`, `--pool LABEL`. */
   async runner(
     options: CliOptions & { name: string; data?: string; args?: string[] },
   ): Promise<{ data: string; process: Process }> {
     const data = options.data ?? (await this.newFolder(`runner-${options.name}`))
-    const started = await this.baton(
-      ['runner', '--name', options.name, '--data', data, ...(options.args ?? [])],
-      options,
-    )
+    const args = ['runner', '--name', options.name, '--data', data, ...(options.args ?? [])]
+    const started = await this.baton(args, options)
+    await started.waitForOutput(/: serving\b/)
     return { data, process: started }
   }
 
