@@ -134,6 +134,8 @@ export const SnapshotEntry = v.object({
   /** Every message from an entry up to this seq has reached the guest, except `undelivered`. */
   covers: count,
   undelivered: v.array(count),
+  /** The highest effect that the guest had asked for, `asks` aside. */
+  asked: count,
   /** Blob with the JSON of the requests among them that have no intent yet: the guest was stopped before they could start. */
   asks: v.optional(Hash),
   /** Seqs: of the `received` that carries the start message, of the intents without outcome, of the snapshot before. 0: none. */

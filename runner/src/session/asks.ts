@@ -22,16 +22,21 @@ export function sortAsks(live: Live, now: number): { drafts: Draft[]; fresh: Awa
   const drafts: Draft[] = []
   const fresh: AwaitedRequest[] = []
   for (const ask of live.pause.asked) {
+    const isNew = ask.id > live.asked
+    live.asked = Math.max(live.asked, ask.id)
     if (ask.kind === 'emit') {
       if (live.state.emitted.has(ask.id)) continue
+      if (!isNew) throw new Diverged(`event ${ask.id} was not emitted before`)
       drafts.push({ kind: 'event', body: { effect: ask.id, type: ask.input.type, data: ask.input.data } })
       continue
     }
-    live.requests.set(ask.id, ask)
     const known = live.state.digests.get(ask.id)
-    if (known === undefined) fresh.push(ask)
-    else if (known !== digestOf(ask))
+    if (known === undefined && !isNew) throw new Diverged(`effect ${ask.id} (${ask.kind}) has ended before`)
+    if (known !== undefined && known !== digestOf(ask)) {
       throw new Diverged(`effect ${ask.id} (${ask.kind}) differs from its intent`)
+    }
+    live.requests.set(ask.id, ask)
+    if (known === undefined) fresh.push(ask)
   }
   live.pause.asked = []
   const allowed: AwaitedRequest[] = []

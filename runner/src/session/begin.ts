@@ -21,6 +21,7 @@ export interface Begun {
   harness: Harness
   agent: Agent
   pause: Pause
+  asked: number
   state: SessionState
   start: StartMessage
   /** Seq of the snapshot that the guest was restored from; 0: none yet. */
@@ -94,8 +95,8 @@ export async function restoreGuest(
   const harness = options.harness(bundle)
   try {
     const pause = await restorePause(harness, entry, files)
-    const { agent, previous } = entry
-    const base = { harness, agent, state, start: received.body.start, snapshot: at.snapshot, previous }
+    const { agent, asked, previous } = entry
+    const base = { harness, agent, state, start: received.body.start, asked, snapshot: at.snapshot, previous }
     return { ...base, pause: { ...pause, asked: [...asks, ...pause.asked] } }
   } catch (error) {
     await harness.close()

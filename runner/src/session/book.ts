@@ -50,7 +50,7 @@ export class Book {
     const { state, on } = snapshot.header
     const asks = live.carried.length > 0 ? await this.#store(live.carried) : undefined
     const body: SnapshotEntry = {
-      ...{ chain, bytes, state, covers: this.journal.tail, agent: live.agent },
+      ...{ chain, bytes, state, covers: this.journal.tail, asked: live.asked, agent: live.agent },
       ...(on === undefined ? {} : { on }),
       ...(asks === undefined ? {} : { asks }),
       undelivered: live.state.queue.map((deliverable) => deliverable.seq),
@@ -68,7 +68,7 @@ export class Book {
     return {
       kind: 'snapshot',
       body: {
-        ...{ chain: [], bytes: 0, state: 'baseline', covers: start - 1, undelivered: [] },
+        ...{ chain: [], bytes: 0, state: 'baseline', covers: start - 1, undelivered: [], asked: 0 },
         ...{ start, open: [], previous: 0, approvals: [], agent },
       },
       blobs: [agent.bundle_blob],

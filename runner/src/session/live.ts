@@ -21,6 +21,8 @@ export interface Live {
   readonly conversations: Conversations
   readonly readFiles: Map<string, string>
   pause: Pause
+  /** The highest effect that the guest has asked for and that the journal knows. It can't ask for an earlier one anew. */
+  asked: number
   /** Seq of the newest good snapshot, 0 for none, and of the one before. */
   snapshot: number
   previous: number
@@ -45,6 +47,7 @@ export function newLive(
     | 'workspace'
     | 'checkpoints'
     | 'pause'
+    | 'asked'
     | 'snapshot'
     | 'previous'
   >,

@@ -69,6 +69,7 @@ export async function start(
       tools: new Map(tools.map((tool) => [tool.spec.name, tool])),
       workspace: Promise.resolve(workspace),
       pause: { state: 'quiescent', asked: [] },
+      asked: 0,
     })
     const first: Draft = { kind: 'received', body: { ...received, start: message }, consumes }
     await book.append(live, [first, book.baselineDraft(live, journal.tail + 1)])

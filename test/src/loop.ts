@@ -1,0 +1,200 @@
+/**
+ * The session loop on real parts but for the guest and its hands: a real Redis and relay in this process, real runners, and
+ * programs, tools and models given by the test.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Opened } from '@baton/shared/entries.ts'
+import { openEntry } from '@baton/shared/entries.ts'
+import type { Json, LlmResult, ToolSpec } from '@baton/shared/guest.ts'
+import { COMMANDS } from '@baton/shared/journal.ts'
+import { newAccount, newDevice, newId, sessionKey, signDecision } from '@baton/shared/keys.ts'
+import type { CommandKind, Placement, SessionInfo } from '@baton/shared/protocol.ts'
+import { place, sealJson } from '@baton/shared/seal.ts'
+import { startRelay, type RunningRelay } from '@baton/relay/main.ts'
+import { startRedis, type RedisServer } from '@baton/relay/redis-server.ts'
+import { Link } from '@baton/runner/daemon/link.ts'
+import { Runner, type RunnerOptions } from '@baton/runner/daemon/runner.ts'
+import type { Harness } from '@baton/runner/harness.ts'
+import type { ModelRequest } from '@baton/runner/model/model.ts'
+import type { Tool } from '@baton/runner/tools/tool.ts'
+import type { Workspace } from '@baton/runner/workspace/workspace.ts'
+import { pino } from 'pino'
+import type * as v from 'valibot'
+import { ScriptHarness, type Program } from './script-harness.ts'
+import { until } from './until.ts'
+
+const silent = pino({ level: 'silent' })
+
+export interface TestTool {
+  replay?: ToolSpec['replay']
+  gated?: boolean
+  run: (input: Record<string, Json>, signal: AbortSignal) => Promise<string>
+}
+
+export interface LoopOptions {
+  program: Program
+  /** Instead of a program. */
+  harness?: (bundle: Uint8Array) => Harness
+  tools?: Record<string, TestTool>
+  model?: (
+    request: ModelRequest,
+    options: { signal: AbortSignal; onText: (text: string) => void },
+  ) => Promise<LlmResult>
+  lease_ms?: number
+  park_after_ms?: number
+}
+
+export class Loop implements AsyncDisposable {
+  readonly account = newAccount()
+  readonly device = newDevice(this.account)
+  readonly options: LoopOptions
+  readonly relay: RunningRelay
+  readonly redis: RedisServer
+  readonly folder: string
+  readonly client: Link
+  readonly logs: string[] = []
+  readonly #runners: Runner[] = []
+
+  private constructor(options: LoopOptions, redis: RedisServer, relay: RunningRelay, folder: string) {
+    this.options = options
+    this.redis = redis
+    this.relay = relay
+    this.folder = folder
+    const { account, device } = this
+    this.client = new Link({ origin: relay.url, account, device, about: { name: 'test', kind: 'cli' } })
+  }
+
+  static async open(options: LoopOptions): Promise<Loop> {
+    const folder = await mkdtemp(join(tmpdir(), 'baton-loop-'))
+    const redis = await startRedis({ dataDir: folder, log: silent })
+    const relay = await startRelay({
+      ...{ redis: redis.path, port: 0, log: silent, sweep_ms: 100, offer_ms: 200 },
+      ...{ lease_ms: options.lease_ms ?? 10_000, heartbeat_ms: 500 },
+    })
+    const loop = new Loop(options, redis, relay, folder)
+    loop.client.connection.start()
+    await loop.client.ready()
+    return loop
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const runner of this.#runners) runner.close()
+    this.client.connection.close()
+    await this.relay.close()
+    await this.redis.close()
+    await rm(this.folder, { recursive: true, force: true })
+  }
+
+  /** Starts a runner; its device id is given back with it. */
+  async runner(
+    name: string,
+    change: Partial<RunnerOptions['hands']> = {},
+  ): Promise<{ runner: Runner; id: string }> {
+    const device = newDevice(this.account)
+    const runner = new Runner({
+      ...{ origin: this.relay.url, account: this.account, device, name, pools: [], capacity: 8 },
+      workspaces: [{ path: '/w', name: 'w' }],
+      hands: { ...this.#hands(), ...change },
+      log: (message) => this.logs.push(`${name}: ${message}`),
+    })
+    this.#runners.push(runner)
+    await runner.start()
+    await until(`${name} is announced`, async () =>
+      (await this.client.ask('list', {})).runners.some((known) => known.device === device.id && known.online),
+    )
+    return { runner, id: device.id }
+  }
+
+  /** Makes a session and starts it on a runner. */
+  async start(prefer: string): Promise<string> {
+    const sid = newId()
+    await this.client.ask('create', { sid, meta: 'AAAA', place: { prefer } })
+    await this.command(sid, 'start', { agent: 'script', workspace: '/w', mode: 'ask' })
+    return sid
+  }
+
+  async command<K extends CommandKind>(
+    sid: string,
+    kind: K,
+    body: v.InferInput<(typeof COMMANDS)[K]>,
+    options: { id?: string; place?: Placement } = {},
+  ): Promise<string> {
+    const id = options.id ?? newId()
+    const sealed = sealJson(sessionKey(this.account, sid), body, place.command(sid, kind, id))
+    await this.client.ask('command', {
+      ...{ sid, id, kind, body: sealed },
+      ...(options.place ? { place: options.place } : {}),
+    })
+    return id
+  }
+
+  decide(sid: string, effect: number, digest: string, approved = true): Promise<string> {
+    const { id, certificate } = this.device
+    const signature = signDecision(this.device, { sid, effect, digest, approved })
+    return this.command(sid, 'decision', { effect, digest, approved, device: id, certificate, signature })
+  }
+
+  async entries(sid: string): Promise<Opened[]> {
+    const { entries } = await this.client.ask('read', { sid, from: 1, limit: 500 })
+    return entries.map((entry) => openEntry(sessionKey(this.account, sid), sid, entry))
+  }
+
+  async info(sid: string): Promise<SessionInfo> {
+    const { sessions } = await this.client.ask('list', {})
+    const info = sessions.find((session) => session.sid === sid)
+    if (!info) throw new Error(`no session ${sid}`)
+    return info
+  }
+
+  /** Waits until the entries satisfy a condition; gives them. */
+  async untilEntries(sid: string, what: string, reached: (entries: Opened[]) => boolean): Promise<Opened[]> {
+    let entries: Opened[] = []
+    await until(what, async () => reached((entries = await this.entries(sid))))
+    return entries
+  }
+
+  #hands(): RunnerOptions['hands'] {
+    const { program, harness, tools = {}, model, park_after_ms = 60_000 } = this.options
+    return {
+      ...{ park_after_ms, finish_within_ms: 30_000 },
+      model: {
+        name: 'rehearsal',
+        call: (request, options) => {
+          if (!model) throw new Error('this test has no model')
+          return model(request, options)
+        },
+      },
+      agent: async () => new Uint8Array([1, 2, 3]),
+      harness: harness ?? (() => new ScriptHarness(program)),
+      tools: async () => Object.entries(tools).map(([name, tool]) => toolOf(name, tool)),
+      openWorkspace: async () => fakeWorkspace(),
+      restoreWorkspace: async () => ({ workspace: fakeWorkspace() }),
+    }
+  }
+}
+
+function toolOf(name: string, { replay = 'safe', gated = false, run }: TestTool): Tool {
+  return {
+    spec: { name, description: name, schema: { type: 'object' }, replay, gated },
+    execute: async (input, { signal }) => ({ text: await run(input, signal), is_error: false }),
+  }
+}
+
+/** A workspace whose state never changes after its first checkpoint. */
+function fakeWorkspace(): Workspace {
+  let stored = false
+  const oid = 'c'.repeat(40)
+  return {
+    root: '/w',
+    checkpoint: async () => {
+      if (stored) return undefined
+      stored = true
+      return { commit: oid, tree: oid, head: oid, branch: 'main' }
+    },
+    pack: async () => new Uint8Array([1]),
+    about: async () => ({ path: '/w', branch: 'main', platform: 'test' }),
+    close: async () => undefined,
+  }
+}

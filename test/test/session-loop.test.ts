@@ -1,0 +1,312 @@
+/** The session loop: what is written when, and what a successor makes of it. */
+import { describe, expect, it } from 'vitest'
+import { callDigest } from '@baton/shared/digest.ts'
+import type { Opened } from '@baton/shared/entries.ts'
+import type { EffectRequest, GuestMessage, Json } from '@baton/shared/guest.ts'
+import { transcriptOf } from '@baton/shared/transcript.ts'
+import { Loop } from '../src/loop.ts'
+import type { Program } from '../src/script-harness.ts'
+
+const prompt = (id: number): EffectRequest => ({ id, kind: 'prompt', input: {} })
+const tool = (
+  id: number,
+  name: string,
+  input: Record<string, Json> = {},
+  approval?: number,
+): EffectRequest => ({
+  id,
+  kind: 'tool',
+  input: { name, input, ...(approval === undefined ? {} : { approval }) },
+})
+const approve = (id: number, name: string, input: Record<string, Json> = {}): EffectRequest => ({
+  id,
+  kind: 'approve',
+  input: { name, input, digest: callDigest(name, input) },
+})
+const emit = (id: number, data: Json): EffectRequest => ({ id, kind: 'emit', input: { type: 'note', data } })
+
+const outcomes = (entries: Opened[]): Opened[] => entries.filter((entry) => entry.kind === 'outcome')
+const kinds = (entries: Opened[]): string[] => entries.map((entry) => entry.kind)
+const has =
+  (kind: Opened['kind'], n = 1) =>
+  (entries: Opened[]) =>
+    kinds(entries).filter((k) => k === kind).length >= n
+
+/** A gate that a test opens. */
+function gate(): { opened: Promise<void>; open: () => void } {
+  let open = (): void => undefined
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  return { opened, open }
+}
+
+function resultOf(message: GuestMessage): Json {
+  return message.type === 'outcome'
+    ? message.error
+      ? { error: message.error.code }
+      : (message.result ?? null)
+    : null
+}
+
+/** Asks one tool and tells what came. */
+const oneTool = (name: string): Program =>
+  function* () {
+    yield {}
+    const message = yield { ask: [tool(1, name)] }
+    yield { ask: [emit(2, resultOf(message)), prompt(3)] }
+    return null
+  }
+
+describe('the order of things', () => {
+  it('I3: intent before the effect starts, outcome after it ended, and the guest sees only what is durable', async () => {
+    const seen: string[][] = []
+    const loop = await Loop.open({
+      program: oneTool('look'),
+      tools: {
+        look: {
+          run: async () => {
+            seen.push(kinds(await loop.entries(sid)))
+            return 'seen'
+          },
+        },
+      },
+    })
+    await using _ = loop
+    const { id } = await loop.runner('one')
+    const sid = await loop.start(id)
+    const entries = await loop.untilEntries(sid, 'the prompt is asked for', has('intent', 2))
+    expect(seen).toHaveLength(1)
+    expect(seen[0]).toContain('intent')
+    expect(seen[0]).not.toContain('outcome')
+    expect(kinds(entries).indexOf('outcome')).toBeLessThan(kinds(entries).indexOf('event'))
+    expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_entry, i) => i + 1))
+  })
+
+  it('a prompt waits in the inbox until the guest asks for one, then is consumed with its outcome', async () => {
+    const { opened, open } = gate()
+    const program: Program = function* () {
+      yield {}
+      yield { ask: [tool(1, 'wait')] }
+      const message = yield { ask: [prompt(2)] }
+      yield { ask: [emit(3, resultOf(message)), prompt(4)] }
+      return null
+    }
+    await using loop = await Loop.open({ program, tools: { wait: { run: () => opened.then(() => 'done') } } })
+    const { id } = await loop.runner('one')
+    const sid = await loop.start(id)
+    await loop.untilEntries(sid, 'the tool runs', has('intent'))
+    const command = await loop.command(sid, 'prompt', { text: 'hello' })
+    expect((await loop.info(sid)).pending).toBe(1)
+    open()
+    const entries = await loop.untilEntries(sid, 'the prompt was told', has('event'))
+    expect(entries).toContainEqual(
+      expect.objectContaining({
+        kind: 'event',
+        body: { effect: 3, type: 'note', data: { text: 'hello', command } },
+      }),
+    )
+    expect((await loop.info(sid)).pending).toBe(0)
+  })
+})
+
+describe('approvals', () => {
+  const program: Program = function* () {
+    yield {}
+    yield { ask: [approve(1, 'bash', { command: 'ls' })] }
+    const first = yield { ask: [tool(2, 'bash', { command: 'ls' }, 1)] }
+    const again = yield { ask: [tool(3, 'bash', { command: 'ls' }, 1)] }
+    const other = yield { ask: [tool(4, 'bash', { command: 'rm' }, 1)] }
+    yield { ask: [emit(5, [resultOf(first), resultOf(again), resultOf(other)]), prompt(6)] }
+    return null
+  }
+
+  it('I10: an approval serves one call, once; the runner enforces it', async () => {
+    const ran: Json[] = []
+    const run = async (input: Record<string, Json>): Promise<string> => {
+      ran.push(input)
+      return 'ok'
+    }
+    await using loop = await Loop.open({ program, tools: { bash: { gated: true, replay: 'never', run } } })
+    const { id } = await loop.runner('one')
+    const sid = await loop.start(id)
+    await loop.untilEntries(sid, 'an approval is asked for', has('intent'))
+    await loop.decide(sid, 1, callDigest('bash', { command: 'ls' }))
+    const entries = await loop.untilEntries(sid, 'all three calls are told', has('event'))
+    expect(ran).toEqual([{ command: 'ls' }])
+    expect(entries).toContainEqual(
+      expect.objectContaining({
+        body: {
+          effect: 5,
+          type: 'note',
+          data: [{ text: 'ok', is_error: false }, { error: 'not-approved' }, { error: 'not-approved' }],
+        },
+      }),
+    )
+  })
+
+  it('F32: a decision counts once; a second one, a foreign one and one for another call are told to be late', async () => {
+    await using loop = await Loop.open({ program, tools: { bash: { gated: true, run: async () => 'ok' } } })
+    const { id } = await loop.runner('one')
+    const sid = await loop.start(id)
+    const digest = callDigest('bash', { command: 'ls' })
+    await loop.untilEntries(sid, 'an approval is asked for', has('intent'))
+    await loop.decide(sid, 1, callDigest('bash', { command: 'rm -rf /' }))
+    await loop.command(sid, 'decision', {
+      effect: 1,
+      digest,
+      approved: true,
+      device: loop.device.id,
+      certificate: loop.device.certificate,
+      signature: 'forged',
+    })
+    await loop.decide(sid, 1, digest, false)
+    await loop.decide(sid, 1, digest, true)
+    const entries = await loop.untilEntries(sid, 'four decisions are consumed', has('received', 5))
+    const late = entries.flatMap((entry) =>
+      entry.kind === 'received' && entry.body.kind === 'decision' ? [entry.body.late] : [],
+    )
+    expect(late).toEqual([
+      'The call has changed since.',
+      'The signature does not fit.',
+      undefined,
+      'It was decided already.',
+    ])
+    const decided = outcomes(entries).filter((entry) => entry.kind === 'outcome' && entry.body.effect === 1)
+    expect(decided).toHaveLength(1)
+    expect(decided[0]).toMatchObject({ body: { result: { approved: false } } })
+  })
+})
+
+describe('another runner takes over', () => {
+  it('I5: a never effect that was begun is not begun again; the guest is told that it may have run', async () => {
+    let runs = 0
+    const run = (): Promise<string> => {
+      runs++
+      return new Promise(() => undefined)
+    }
+    await using loop = await Loop.open({
+      program: oneTool('fire'),
+      tools: { fire: { replay: 'never', run } },
+      lease_ms: 600,
+    })
+    const one = await loop.runner('one')
+    const sid = await loop.start(one.id)
+    await loop.untilEntries(
+      sid,
+      'the tool runs and the workspace is stored',
+      (entries) => has('intent')(entries) && has('checkpoint')(entries),
+    )
+    await loop.runner('two')
+    one.runner.close()
+    const entries = await loop.untilEntries(sid, 'the guest was told', has('event'))
+    expect(runs).toBe(1)
+    expect(entries).toContainEqual(
+      expect.objectContaining({ body: { effect: 2, type: 'note', data: { error: 'interrupted' } } }),
+    )
+    expect(outcomes(entries)).toHaveLength(1)
+  })
+
+  it('F18: a safe effect is begun again, its attempts are counted in the journal, and one outcome lands (I4)', async () => {
+    let runs = 0
+    const run = (): Promise<string> =>
+      ++runs === 1 ? new Promise(() => undefined) : Promise.resolve('second')
+    await using loop = await Loop.open({ program: oneTool('look'), tools: { look: { run } }, lease_ms: 600 })
+    const one = await loop.runner('one')
+    const sid = await loop.start(one.id)
+    await loop.untilEntries(
+      sid,
+      'the tool runs',
+      (entries) => has('intent')(entries) && has('checkpoint')(entries),
+    )
+    await loop.runner('two')
+    one.runner.close()
+    const entries = await loop.untilEntries(sid, 'the guest was told', has('event'))
+    expect(runs).toBe(2)
+    const attempts = entries.flatMap((entry) =>
+      entry.kind === 'intent' && entry.body.effect === 1 ? [entry.body.attempt] : [],
+    )
+    expect(attempts).toEqual([1, 2])
+    expect(outcomes(entries)).toHaveLength(1)
+  })
+
+  it('I8: a move while a decision is pending passes the lease without any effect, and goes on there', async () => {
+    let calls = 0
+    const program: Program = function* () {
+      yield {}
+      yield { ask: [approve(1, 'bash')] }
+      const message = yield { ask: [tool(2, 'bash', {}, 1)] }
+      yield { ask: [emit(3, resultOf(message)), prompt(4)] }
+      return null
+    }
+    const run = async (): Promise<string> => `call ${++calls}`
+    await using loop = await Loop.open({ program, tools: { bash: { gated: true, replay: 'never', run } } })
+    const [one, two] = [await loop.runner('one'), await loop.runner('two')]
+    const sid = await loop.start(one.id)
+    await loop.untilEntries(
+      sid,
+      'the workspace is stored',
+      (entries) => has('intent')(entries) && has('checkpoint')(entries),
+    )
+    await loop.command(sid, 'move', { label: 'two' }, { place: { prefer: two.id } })
+    await loop.untilEntries(sid, 'two has claimed', has('lease', 3))
+    expect((await loop.info(sid)).holder).toBe(two.id)
+    await loop.decide(sid, 1, callDigest('bash', {}))
+    const entries = await loop.untilEntries(sid, 'the call is told', has('event'))
+    expect(calls).toBe(1)
+    expect(transcriptOf(entries)).toEqual([
+      { t: 'approve', effect: 1, name: 'bash', input: {}, result: { approved: true } },
+      { t: 'tool', effect: 2, name: 'bash', input: {}, result: { text: 'call 1', is_error: false } },
+      { t: 'event', type: 'note', data: { text: 'call 1', is_error: false } },
+    ])
+  })
+
+  it('F48: a session that parked, with no runner left, goes on from durable state alone', async () => {
+    const program: Program = function* () {
+      yield {}
+      const message = yield { ask: [prompt(1)] }
+      yield { ask: [emit(2, resultOf(message)), prompt(3)] }
+      return null
+    }
+    await using loop = await Loop.open({ program, park_after_ms: 1 })
+    const one = await loop.runner('one')
+    const sid = await loop.start(one.id)
+    await loop.untilEntries(
+      sid,
+      'it parked',
+      (entries) => has('lease', 2)(entries) && has('checkpoint')(entries),
+    )
+    one.runner.close()
+    await loop.command(sid, 'prompt', { text: 'wake up' })
+    await loop.runner('two')
+    const entries = await loop.untilEntries(sid, 'the prompt was told', has('event'))
+    expect(entries).toContainEqual(
+      expect.objectContaining({
+        kind: 'event',
+        body: { effect: 2, type: 'note', data: expect.objectContaining({ text: 'wake up' }) },
+      }),
+    )
+  })
+
+  it('I11: SIGTERM lets a session go with a running tool cut off, and the next runner decides by its policy', async () => {
+    let runs = 0
+    const run = (_: unknown, signal: AbortSignal): Promise<string> =>
+      ++runs > 1
+        ? Promise.resolve('again')
+        : new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    await using loop = await Loop.open({ program: oneTool('look'), tools: { look: { run } } })
+    const [one] = [await loop.runner('one'), await loop.runner('two')]
+    const sid = await loop.start(one.id)
+    await loop.untilEntries(
+      sid,
+      'the tool runs',
+      (entries) => has('intent')(entries) && has('checkpoint')(entries),
+    )
+    await one.runner.drain(0)
+    const entries = await loop.untilEntries(sid, 'the guest was told', has('event'))
+    expect(runs).toBe(2)
+    expect(entries).toContainEqual(
+      expect.objectContaining({
+        body: { effect: 2, type: 'note', data: { text: 'again', is_error: false } },
+      }),
+    )
+  })
+})

@@ -1,0 +1,168 @@
+/** What a successor does with bad snapshots, with requests that could not start, with Stop, and with a journal cut anywhere. */
+import { describe, expect, it } from 'vitest'
+import { BatonError } from '@baton/shared/errors.ts'
+import type { Opened } from '@baton/shared/entries.ts'
+import type { EffectRequest, GuestMessage, Json } from '@baton/shared/guest.ts'
+import { transcriptOf } from '@baton/shared/transcript.ts'
+import { Loop } from '../src/loop.ts'
+import { ScriptHarness, type Program } from '../src/script-harness.ts'
+
+const prompt = (id: number): EffectRequest => ({ id, kind: 'prompt', input: {} })
+const tool = (id: number, name: string): EffectRequest => ({ id, kind: 'tool', input: { name, input: {} } })
+const emit = (id: number, data: Json): EffectRequest => ({ id, kind: 'emit', input: { type: 'note', data } })
+
+const count = (entries: Opened[], kind: Opened['kind']): number =>
+  entries.filter((entry) => entry.kind === kind).length
+const stored = (entries: Opened[]): boolean => count(entries, 'checkpoint') > 0
+
+function textOf(message: GuestMessage): Json {
+  if (message.type !== 'outcome') return null
+  if (message.error) return message.error.code
+  return typeof message.result === 'object' && message.result !== null && 'text' in message.result
+    ? (message.result['text'] ?? null)
+    : null
+}
+
+/** Tells every prompt, for ever. */
+const echo: Program = function* () {
+  yield {}
+  let id = 0
+  for (;;) {
+    const message = yield { ask: [prompt(++id)] }
+    yield { ask: [emit(++id, textOf(message)), tool(++id, 'tick')] }
+  }
+}
+
+const notes = (entries: Opened[]): Json[] =>
+  entries.flatMap((entry) => (entry.kind === 'event' && entry.body.type === 'note' ? [entry.body.data] : []))
+
+describe('snapshots that can not be used', () => {
+  async function movedWith(restore: ScriptHarness['restore']): Promise<{ entries: Opened[] }> {
+    let restores = 0
+    class Fussy extends ScriptHarness {
+      override restore(chain: Uint8Array[]) {
+        return ++restores === 1 ? restore.call(this, chain) : super.restore(chain)
+      }
+    }
+    await using loop = await Loop.open({
+      program: echo,
+      harness: () => new Fussy(echo),
+      tools: { tick: { run: async () => 'tock' } },
+    })
+    const [one, two] = [await loop.runner('one'), await loop.runner('two')]
+    const sid = await loop.start(one.id)
+    await loop.command(sid, 'prompt', { text: 'first' })
+    await loop.untilEntries(
+      sid,
+      'the first prompt was told',
+      (entries) => notes(entries).length === 1 && stored(entries),
+    )
+    await loop.untilEntries(sid, 'it asks for the next prompt', (entries) => count(entries, 'intent') === 3)
+    await loop.command(sid, 'move', { label: 'two' }, { place: { prefer: two.id } })
+    await loop.command(sid, 'prompt', { text: 'second' })
+    const entries = await loop.untilEntries(
+      sid,
+      'the second prompt was told',
+      (all) => notes(all).length >= 2,
+    )
+    return { entries }
+  }
+
+  it('F28: a torn snapshot is passed over for the one before, and said so', async () => {
+    const { entries } = await movedWith(() => Promise.reject(new BatonError('snapshot-torn')))
+    expect(notes(entries)).toEqual(['first', 'second'])
+    expect(JSON.stringify(entries)).toContain('A snapshot could not be used')
+  })
+
+  it('F29: a snapshot that disagrees with the journal is given up for an earlier one, and said so', async () => {
+    const other: Program = function* () {
+      yield {}
+      yield { ask: [] }
+      for (;;) yield { ask: [tool(1, 'elsewhere'), tool(4, 'elsewhere'), tool(5, 'elsewhere')] }
+    }
+    const { entries } = await movedWith(async function (this: ScriptHarness) {
+      return new ScriptHarness(other)
+        .restore([new TextEncoder().encode('{"messages":[]}')])
+        .then((pause) => ({
+          ...pause,
+          asked: [tool(1, 'elsewhere')],
+        }))
+    })
+    expect(notes(entries)).toEqual(['first', 'second'])
+    expect(JSON.stringify(entries)).toContain('did not fit the journal')
+  })
+})
+
+describe('stop', () => {
+  it('ends what runs with an outcome, at once, and tells the guest', async () => {
+    const heard: string[] = []
+    const program: Program = function* () {
+      yield {}
+      const first = yield { ask: [tool(1, 'hang')] }
+      heard.push(first.type)
+      const second = yield { ask: [] }
+      yield { ask: [emit(2, [first, second].map(textOf)), prompt(3)] }
+      return null
+    }
+    const run = (_: unknown, signal: AbortSignal): Promise<string> =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    await using loop = await Loop.open({ program, tools: { hang: { run } } })
+    const { id } = await loop.runner('one')
+    const sid = await loop.start(id)
+    await loop.untilEntries(sid, 'the tool runs', (entries) => count(entries, 'intent') === 1)
+    await loop.command(sid, 'stop', {})
+    const entries = await loop.untilEntries(sid, 'the stop was told', (all) => notes(all).length === 1)
+    expect(heard).toEqual(['stop'])
+    expect(notes(entries)).toEqual([[null, 'stopped']])
+  })
+})
+
+describe('I7: cut anywhere', () => {
+  const program: Program = function* () {
+    yield {}
+    let id = 0
+    for (let turn = 0; turn < 3; turn++) {
+      const said = yield { ask: [prompt(++id)] }
+      const [note, a, b] = [++id, ++id, ++id]
+      const one = yield { ask: [emit(note, textOf(said)), tool(a, 'tick'), tool(b, 'tock')] }
+      const two = yield {}
+      yield { ask: [emit(++id, [textOf(one), textOf(two)].map(String).toSorted()), tool(++id, 'tick')] }
+    }
+    return 'end'
+  }
+
+  it('a runner that goes away after any entry leaves a session that ends as if nothing had happened', async () => {
+    const tools = { tick: { run: async () => 'tick' }, tock: { run: async () => 'tock' } }
+    const texts = ['a', 'b', 'c']
+    const undisturbed = await play(Infinity)
+    expect(undisturbed.transcript.length).toBeGreaterThan(10)
+    for (let cut = 3; cut < undisturbed.length; cut += 2) {
+      const { transcript } = await play(cut)
+      expect(transcript, `cut after entry ${cut}`).toEqual(undisturbed.transcript)
+    }
+
+    async function play(cut: number) {
+      await using loop = await Loop.open({ program, tools, lease_ms: 400 })
+      let runner = await loop.runner('one')
+      const sid = await loop.start(runner.id)
+      for (const text of texts) await loop.command(sid, 'prompt', { text })
+      await loop.untilEntries(sid, 'the workspace is stored', stored)
+      if (cut < Infinity) {
+        await loop.untilEntries(
+          sid,
+          `entry ${cut} is there`,
+          (entries) => entries.length >= cut || ended(entries),
+        )
+        runner.runner.close()
+        runner = await loop.runner('two')
+      }
+      const entries = await loop.untilEntries(sid, 'the program has ended', ended)
+      return { transcript: sorted(transcriptOf(entries)), length: entries.length }
+    }
+  })
+
+  const ended = (entries: Opened[]): boolean =>
+    entries.some((entry) => entry.kind === 'event' && entry.body.type === 'done')
+  /** Two tools at once may end in either order; what they say may not differ. */
+  const sorted = <T>(items: T[]): string[] => items.map((item) => JSON.stringify(item))
+})
