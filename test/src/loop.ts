@@ -5,23 +5,17 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Opened } from '@baton/shared/entries.ts'
-import { openEntry } from '@baton/shared/entries.ts'
 import type { Json, LlmResult, ToolSpec } from '@baton/shared/guest.ts'
-import { COMMANDS } from '@baton/shared/journal.ts'
-import { newAccount, newDevice, newId, sessionKey, signDecision } from '@baton/shared/keys.ts'
-import type { CommandKind, Placement, SessionInfo } from '@baton/shared/protocol.ts'
-import { place, sealJson } from '@baton/shared/seal.ts'
+import { newAccount, newDevice } from '@baton/shared/keys.ts'
 import { startRelay, type RunningRelay } from '@baton/relay/main.ts'
 import { startRedis, type RedisServer } from '@baton/relay/redis-server.ts'
-import { Link } from '@baton/runner/daemon/link.ts'
 import { Runner, type RunnerOptions } from '@baton/runner/daemon/runner.ts'
 import type { Harness } from '@baton/runner/harness.ts'
 import type { ModelRequest } from '@baton/runner/model/model.ts'
 import type { Tool } from '@baton/runner/tools/tool.ts'
 import type { Workspace } from '@baton/runner/workspace/workspace.ts'
 import { pino } from 'pino'
-import type * as v from 'valibot'
+import { TestClient } from './client.ts'
 import { ScriptHarness, type Program } from './script-harness.ts'
 import { until } from './until.ts'
 
@@ -48,12 +42,11 @@ export interface LoopOptions {
 
 export class Loop implements AsyncDisposable {
   readonly account = newAccount()
-  readonly device = newDevice(this.account)
   readonly options: LoopOptions
   readonly relay: RunningRelay
   readonly redis: RedisServer
   readonly folder: string
-  readonly client: Link
+  readonly client: TestClient
   readonly logs: string[] = []
   readonly #runners: Runner[] = []
 
@@ -62,8 +55,7 @@ export class Loop implements AsyncDisposable {
     this.redis = redis
     this.relay = relay
     this.folder = folder
-    const { account, device } = this
-    this.client = new Link({ origin: relay.url, account, device, about: { name: 'test', kind: 'cli' } })
+    this.client = new TestClient(relay.url, this.account)
   }
 
   static async open(options: LoopOptions): Promise<Loop> {
@@ -74,14 +66,14 @@ export class Loop implements AsyncDisposable {
       ...{ lease_ms: options.lease_ms ?? 10_000, heartbeat_ms: 500 },
     })
     const loop = new Loop(options, redis, relay, folder)
-    loop.client.connection.start()
-    await loop.client.ready()
+    loop.client.link.connection.start()
+    await loop.client.link.ready()
     return loop
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const runner of this.#runners) runner.close()
-    this.client.connection.close()
+    await this.client[Symbol.asyncDispose]()
     await this.relay.close()
     await this.redis.close()
     await rm(this.folder, { recursive: true, force: true })
@@ -102,57 +94,16 @@ export class Loop implements AsyncDisposable {
     this.#runners.push(runner)
     await runner.start()
     await until(`${name} is announced`, async () =>
-      (await this.client.ask('list', {})).runners.some((known) => known.device === device.id && known.online),
+      (await this.client.link.ask('list', {})).runners.some(
+        (known) => known.device === device.id && known.online,
+      ),
     )
     return { runner, id: device.id }
   }
 
   /** Makes a session and starts it on a runner. */
-  async start(prefer: string): Promise<string> {
-    const sid = newId()
-    await this.client.ask('create', { sid, meta: 'AAAA', place: { prefer } })
-    await this.command(sid, 'start', { agent: 'script', workspace: '/w', mode: 'ask' })
-    return sid
-  }
-
-  async command<K extends CommandKind>(
-    sid: string,
-    kind: K,
-    body: v.InferInput<(typeof COMMANDS)[K]>,
-    options: { id?: string; place?: Placement } = {},
-  ): Promise<string> {
-    const id = options.id ?? newId()
-    const sealed = sealJson(sessionKey(this.account, sid), body, place.command(sid, kind, id))
-    await this.client.ask('command', {
-      ...{ sid, id, kind, body: sealed },
-      ...(options.place ? { place: options.place } : {}),
-    })
-    return id
-  }
-
-  decide(sid: string, effect: number, digest: string, approved = true): Promise<string> {
-    const { id, certificate } = this.device
-    const signature = signDecision(this.device, { sid, effect, digest, approved })
-    return this.command(sid, 'decision', { effect, digest, approved, device: id, certificate, signature })
-  }
-
-  async entries(sid: string): Promise<Opened[]> {
-    const { entries } = await this.client.ask('read', { sid, from: 1, limit: 500 })
-    return entries.map((entry) => openEntry(sessionKey(this.account, sid), sid, entry))
-  }
-
-  async info(sid: string): Promise<SessionInfo> {
-    const { sessions } = await this.client.ask('list', {})
-    const info = sessions.find((session) => session.sid === sid)
-    if (!info) throw new Error(`no session ${sid}`)
-    return info
-  }
-
-  /** Waits until the entries satisfy a condition; gives them. */
-  async untilEntries(sid: string, what: string, reached: (entries: Opened[]) => boolean): Promise<Opened[]> {
-    let entries: Opened[] = []
-    await until(what, async () => reached((entries = await this.entries(sid))))
-    return entries
+  start(prefer: string): Promise<string> {
+    return this.client.start({ prefer }, { agent: 'script', workspace: '/w' })
   }
 
   #hands(): RunnerOptions['hands'] {

@@ -64,7 +64,7 @@ describe('the order of things', () => {
       tools: {
         look: {
           run: async () => {
-            seen.push(kinds(await loop.entries(sid)))
+            seen.push(kinds(await loop.client.entries(sid)))
             return 'seen'
           },
         },
@@ -73,7 +73,7 @@ describe('the order of things', () => {
     await using _ = loop
     const { id } = await loop.runner('one')
     const sid = await loop.start(id)
-    const entries = await loop.untilEntries(sid, 'the prompt is asked for', has('intent', 2))
+    const entries = await loop.client.untilEntries(sid, 'the prompt is asked for', has('intent', 2))
     expect(seen).toHaveLength(1)
     expect(seen[0]).toContain('intent')
     expect(seen[0]).not.toContain('outcome')
@@ -93,18 +93,18 @@ describe('the order of things', () => {
     await using loop = await Loop.open({ program, tools: { wait: { run: () => opened.then(() => 'done') } } })
     const { id } = await loop.runner('one')
     const sid = await loop.start(id)
-    await loop.untilEntries(sid, 'the tool runs', has('intent'))
-    const command = await loop.command(sid, 'prompt', { text: 'hello' })
-    expect((await loop.info(sid)).pending).toBe(1)
+    await loop.client.untilEntries(sid, 'the tool runs', has('intent'))
+    const command = await loop.client.command(sid, 'prompt', { text: 'hello' })
+    expect((await loop.client.info(sid)).pending).toBe(1)
     open()
-    const entries = await loop.untilEntries(sid, 'the prompt was told', has('event'))
+    const entries = await loop.client.untilEntries(sid, 'the prompt was told', has('event'))
     expect(entries).toContainEqual(
       expect.objectContaining({
         kind: 'event',
         body: { effect: 3, type: 'note', data: { text: 'hello', command } },
       }),
     )
-    expect((await loop.info(sid)).pending).toBe(0)
+    expect((await loop.client.info(sid)).pending).toBe(0)
   })
 })
 
@@ -128,9 +128,9 @@ describe('approvals', () => {
     await using loop = await Loop.open({ program, tools: { bash: { gated: true, replay: 'never', run } } })
     const { id } = await loop.runner('one')
     const sid = await loop.start(id)
-    await loop.untilEntries(sid, 'an approval is asked for', has('intent'))
-    await loop.decide(sid, 1, callDigest('bash', { command: 'ls' }))
-    const entries = await loop.untilEntries(sid, 'all three calls are told', has('event'))
+    await loop.client.untilEntries(sid, 'an approval is asked for', has('intent'))
+    await loop.client.decide(sid, 1, callDigest('bash', { command: 'ls' }))
+    const entries = await loop.client.untilEntries(sid, 'all three calls are told', has('event'))
     expect(ran).toEqual([{ command: 'ls' }])
     expect(entries).toContainEqual(
       expect.objectContaining({
@@ -148,19 +148,19 @@ describe('approvals', () => {
     const { id } = await loop.runner('one')
     const sid = await loop.start(id)
     const digest = callDigest('bash', { command: 'ls' })
-    await loop.untilEntries(sid, 'an approval is asked for', has('intent'))
-    await loop.decide(sid, 1, callDigest('bash', { command: 'rm -rf /' }))
-    await loop.command(sid, 'decision', {
+    await loop.client.untilEntries(sid, 'an approval is asked for', has('intent'))
+    await loop.client.decide(sid, 1, callDigest('bash', { command: 'rm -rf /' }))
+    await loop.client.command(sid, 'decision', {
       effect: 1,
       digest,
       approved: true,
-      device: loop.device.id,
-      certificate: loop.device.certificate,
+      device: loop.client.device.id,
+      certificate: loop.client.device.certificate,
       signature: 'forged',
     })
-    await loop.decide(sid, 1, digest, false)
-    await loop.decide(sid, 1, digest, true)
-    const entries = await loop.untilEntries(sid, 'four decisions are consumed', has('received', 5))
+    await loop.client.decide(sid, 1, digest, false)
+    await loop.client.decide(sid, 1, digest, true)
+    const entries = await loop.client.untilEntries(sid, 'four decisions are consumed', has('received', 5))
     const late = entries.flatMap((entry) =>
       entry.kind === 'received' && entry.body.kind === 'decision' ? [entry.body.late] : [],
     )
@@ -190,14 +190,14 @@ describe('another runner takes over', () => {
     })
     const one = await loop.runner('one')
     const sid = await loop.start(one.id)
-    await loop.untilEntries(
+    await loop.client.untilEntries(
       sid,
       'the tool runs and the workspace is stored',
       (entries) => has('intent')(entries) && has('checkpoint')(entries),
     )
     await loop.runner('two')
     one.runner.close()
-    const entries = await loop.untilEntries(sid, 'the guest was told', has('event'))
+    const entries = await loop.client.untilEntries(sid, 'the guest was told', has('event'))
     expect(runs).toBe(1)
     expect(entries).toContainEqual(
       expect.objectContaining({ body: { effect: 2, type: 'note', data: { error: 'interrupted' } } }),
@@ -212,14 +212,14 @@ describe('another runner takes over', () => {
     await using loop = await Loop.open({ program: oneTool('look'), tools: { look: { run } }, lease_ms: 600 })
     const one = await loop.runner('one')
     const sid = await loop.start(one.id)
-    await loop.untilEntries(
+    await loop.client.untilEntries(
       sid,
       'the tool runs',
       (entries) => has('intent')(entries) && has('checkpoint')(entries),
     )
     await loop.runner('two')
     one.runner.close()
-    const entries = await loop.untilEntries(sid, 'the guest was told', has('event'))
+    const entries = await loop.client.untilEntries(sid, 'the guest was told', has('event'))
     expect(runs).toBe(2)
     const attempts = entries.flatMap((entry) =>
       entry.kind === 'intent' && entry.body.effect === 1 ? [entry.body.attempt] : [],
@@ -241,16 +241,16 @@ describe('another runner takes over', () => {
     await using loop = await Loop.open({ program, tools: { bash: { gated: true, replay: 'never', run } } })
     const [one, two] = [await loop.runner('one'), await loop.runner('two')]
     const sid = await loop.start(one.id)
-    await loop.untilEntries(
+    await loop.client.untilEntries(
       sid,
       'the workspace is stored',
       (entries) => has('intent')(entries) && has('checkpoint')(entries),
     )
-    await loop.command(sid, 'move', { label: 'two' }, { place: { prefer: two.id } })
-    await loop.untilEntries(sid, 'two has claimed', has('lease', 3))
-    expect((await loop.info(sid)).holder).toBe(two.id)
-    await loop.decide(sid, 1, callDigest('bash', {}))
-    const entries = await loop.untilEntries(sid, 'the call is told', has('event'))
+    await loop.client.command(sid, 'move', { label: 'two' }, { place: { prefer: two.id } })
+    await loop.client.untilEntries(sid, 'two has claimed', has('lease', 3))
+    expect((await loop.client.info(sid)).holder).toBe(two.id)
+    await loop.client.decide(sid, 1, callDigest('bash', {}))
+    const entries = await loop.client.untilEntries(sid, 'the call is told', has('event'))
     expect(calls).toBe(1)
     expect(transcriptOf(entries)).toEqual([
       { t: 'approve', effect: 1, name: 'bash', input: {}, result: { approved: true } },
@@ -269,15 +269,15 @@ describe('another runner takes over', () => {
     await using loop = await Loop.open({ program, park_after_ms: 1 })
     const one = await loop.runner('one')
     const sid = await loop.start(one.id)
-    await loop.untilEntries(
+    await loop.client.untilEntries(
       sid,
       'it parked',
       (entries) => has('lease', 2)(entries) && has('checkpoint')(entries),
     )
     one.runner.close()
-    await loop.command(sid, 'prompt', { text: 'wake up' })
+    await loop.client.command(sid, 'prompt', { text: 'wake up' })
     await loop.runner('two')
-    const entries = await loop.untilEntries(sid, 'the prompt was told', has('event'))
+    const entries = await loop.client.untilEntries(sid, 'the prompt was told', has('event'))
     expect(entries).toContainEqual(
       expect.objectContaining({
         kind: 'event',
@@ -295,13 +295,13 @@ describe('another runner takes over', () => {
     await using loop = await Loop.open({ program: oneTool('look'), tools: { look: { run } } })
     const [one] = [await loop.runner('one'), await loop.runner('two')]
     const sid = await loop.start(one.id)
-    await loop.untilEntries(
+    await loop.client.untilEntries(
       sid,
       'the tool runs',
       (entries) => has('intent')(entries) && has('checkpoint')(entries),
     )
     await one.runner.drain(0)
-    const entries = await loop.untilEntries(sid, 'the guest was told', has('event'))
+    const entries = await loop.client.untilEntries(sid, 'the guest was told', has('event'))
     expect(runs).toBe(2)
     expect(entries).toContainEqual(
       expect.objectContaining({

@@ -51,16 +51,20 @@ describe('snapshots that can not be used', () => {
     })
     const [one, two] = [await loop.runner('one'), await loop.runner('two')]
     const sid = await loop.start(one.id)
-    await loop.command(sid, 'prompt', { text: 'first' })
-    await loop.untilEntries(
+    await loop.client.command(sid, 'prompt', { text: 'first' })
+    await loop.client.untilEntries(
       sid,
       'the first prompt was told',
       (entries) => notes(entries).length === 1 && stored(entries),
     )
-    await loop.untilEntries(sid, 'it asks for the next prompt', (entries) => count(entries, 'intent') === 3)
-    await loop.command(sid, 'move', { label: 'two' }, { place: { prefer: two.id } })
-    await loop.command(sid, 'prompt', { text: 'second' })
-    const entries = await loop.untilEntries(
+    await loop.client.untilEntries(
+      sid,
+      'it asks for the next prompt',
+      (entries) => count(entries, 'intent') === 3,
+    )
+    await loop.client.command(sid, 'move', { label: 'two' }, { place: { prefer: two.id } })
+    await loop.client.command(sid, 'prompt', { text: 'second' })
+    const entries = await loop.client.untilEntries(
       sid,
       'the second prompt was told',
       (all) => notes(all).length >= 2,
@@ -109,9 +113,9 @@ describe('stop', () => {
     await using loop = await Loop.open({ program, tools: { hang: { run } } })
     const { id } = await loop.runner('one')
     const sid = await loop.start(id)
-    await loop.untilEntries(sid, 'the tool runs', (entries) => count(entries, 'intent') === 1)
-    await loop.command(sid, 'stop', {})
-    const entries = await loop.untilEntries(sid, 'the stop was told', (all) => notes(all).length === 1)
+    await loop.client.untilEntries(sid, 'the tool runs', (entries) => count(entries, 'intent') === 1)
+    await loop.client.command(sid, 'stop', {})
+    const entries = await loop.client.untilEntries(sid, 'the stop was told', (all) => notes(all).length === 1)
     expect(heard).toEqual(['stop'])
     expect(notes(entries)).toEqual([[null, 'stopped']])
   })
@@ -145,10 +149,10 @@ describe('I7: cut anywhere', () => {
       await using loop = await Loop.open({ program, tools, lease_ms: 400 })
       let runner = await loop.runner('one')
       const sid = await loop.start(runner.id)
-      for (const text of texts) await loop.command(sid, 'prompt', { text })
-      await loop.untilEntries(sid, 'the workspace is stored', stored)
+      for (const text of texts) await loop.client.command(sid, 'prompt', { text })
+      await loop.client.untilEntries(sid, 'the workspace is stored', stored)
       if (cut < Infinity) {
-        await loop.untilEntries(
+        await loop.client.untilEntries(
           sid,
           `entry ${cut} is there`,
           (entries) => entries.length >= cut || ended(entries),
@@ -156,7 +160,7 @@ describe('I7: cut anywhere', () => {
         runner.runner.close()
         runner = await loop.runner('two')
       }
-      const entries = await loop.untilEntries(sid, 'the program has ended', ended)
+      const entries = await loop.client.untilEntries(sid, 'the program has ended', ended)
       return { transcript: sorted(transcriptOf(entries)), length: entries.length }
     }
   })
