@@ -1,0 +1,276 @@
+/**
+ * The one object between the screens and the relay: the connection, the account as listed, the outbox, and the sessions that
+ * are on screen. It holds state in cells and knows nothing of React.
+ */
+import { httpBlobs, type BlobStore } from '@baton/shared/blobs.ts'
+import { Connection, type ConnectionState } from '@baton/shared/connection.ts'
+import { BatonError } from '@baton/shared/errors.ts'
+import {
+  SessionMeta,
+  type DeviceAbout,
+  RunnerAbout,
+  DeviceAbout as DeviceAboutSchema,
+} from '@baton/shared/journal.ts'
+import {
+  accountKey,
+  newPairing,
+  pairingLink,
+  sessionKey,
+  type Account,
+  type Device,
+} from '@baton/shared/keys.ts'
+import type { Notice, SessionInfo } from '@baton/shared/protocol.ts'
+import { openJson, place } from '@baton/shared/seal.ts'
+import * as v from 'valibot'
+import { Cell } from '../store/cell.ts'
+import type { Database, Seen } from '../store/db.ts'
+import type { Approval } from '../store/items.ts'
+import { merged, type Runner, type NamedDevice } from '../store/account.ts'
+import { glance } from './glance.ts'
+import { Live } from './live.ts'
+import { Sender, type OutboxStorage } from './sender.ts'
+
+export interface HubOptions {
+  origin: string
+  account: Account
+  device: Device
+  about: DeviceAbout
+  db: Database
+}
+
+const SEEN_WRITE_MS = 500
+
+export class Hub {
+  readonly connection = new Cell<ConnectionState>({ at: 'closed' })
+  readonly seen = new Cell<Seen>({ sessions: [], runners: [], devices: [] })
+  /** The list has come from the relay since the start; until then `seen` is this device's memory. */
+  readonly listed = new Cell(false)
+  /** What waiting sessions wait for, by sid. */
+  readonly glances = new Cell<ReadonlyMap<string, readonly Approval[]>>(new Map())
+  readonly outbox: Sender
+  readonly blobs: BlobStore
+  readonly account: Account
+  readonly device: Device
+  readonly origin: string
+  readonly #db: Database
+  readonly #connection: Connection
+  readonly #lives = new Map<string, { live: Live; users: number }>()
+  readonly #keys = new Map<string, Uint8Array>()
+  readonly #opened = new Map<string, unknown>()
+  readonly #glanced = new Map<string, number>()
+  #write: ReturnType<typeof setTimeout> | undefined
+
+  constructor({ origin, account, device, about, db }: HubOptions) {
+    this.origin = origin
+    this.account = account
+    this.device = device
+    this.#db = db
+    this.#connection = new Connection({
+      origin,
+      account,
+      device,
+      about,
+      onState: (state) => this.#became(state),
+      onNotice: (notice) => this.#noticed(notice),
+    })
+    this.blobs = httpBlobs(origin, () => {
+      const { state } = this.#connection
+      if (state.at !== 'open') throw new BatonError('offline')
+      return state.welcome.token
+    })
+    this.outbox = new Sender(outboxStorage(db), (what, with_) => this.#connection.ask(what, with_))
+  }
+
+  /** Shows what this device remembers, then connects. */
+  async start(): Promise<void> {
+    const seen = await this.#db.get('seen', 'account').catch(() => undefined)
+    if (seen) this.seen.set(seen)
+    await this.outbox.load()
+    this.#connection.start()
+  }
+
+  close(): void {
+    clearTimeout(this.#write)
+    for (const { live } of this.#lives.values()) live.close()
+    this.outbox.close()
+    this.#connection.close()
+  }
+
+  /** The page became visible or the network came back (F1). A socket that still lives may have missed a notice: catch up. */
+  nudge(): void {
+    this.#connection.nudge()
+    if (this.#connection.state.at === 'open') this.#refresh()
+  }
+
+  /** Tries again after a refusal whose cause is gone. */
+  restart(): void {
+    this.#connection.start()
+  }
+
+  keyOf(sid: string): Uint8Array {
+    let key = this.#keys.get(sid)
+    if (!key) this.#keys.set(sid, (key = sessionKey(this.account, sid)))
+    return key
+  }
+
+  /** A session's metadata; undefined when this device can't read it. */
+  readonly metaOf = (sid: string, sealed: string): SessionMeta | undefined =>
+    this.#read(SessionMeta, this.keyOf(sid), sealed, place.meta(sid))
+
+  runners(seen = this.seen.get()): Runner[] {
+    return seen.runners.map((runner) => ({
+      ...runner,
+      about: this.#read(RunnerAbout, accountKey(this.account), runner.body, place.runner(runner.device)),
+    }))
+  }
+
+  devices(seen = this.seen.get()): NamedDevice[] {
+    return seen.devices.map((device) => ({
+      ...device,
+      about: this.#read(
+        DeviceAboutSchema,
+        accountKey(this.account),
+        device.body,
+        place.device(device.device),
+      ),
+    }))
+  }
+
+  /** Brings a session on screen; call the result to let go of it. */
+  watch(sid: string): { live: Live; release: () => void } {
+    let held = this.#lives.get(sid)
+    if (!held) {
+      const live = new Live(sid, this.keyOf(sid), this.#connection, this.#db, (ids) =>
+        this.outbox.applied(ids),
+      )
+      this.#lives.set(sid, (held = { live, users: 0 }))
+      const pending = this.seen.get().sessions.find((session) => session.sid === sid)?.pending ?? 0
+      if (pending > 0) void live.refreshWaiting(pending)
+    }
+    held.users++
+    const { live } = held
+    let released = false
+    const release = (): void => {
+      if (released || !held) return
+      released = true
+      if (--held.users > 0) return
+      this.#lives.delete(sid)
+      live.close()
+    }
+    return { live, release }
+  }
+
+  /** A link that lets one more device join, for ten minutes. Throws BatonError `offline`, `timeout`. */
+  async invite(): Promise<{ link: string; expires_at: number }> {
+    const pairing = newPairing(this.account)
+    const { offer, box } = pairing
+    const { expires_at } = await this.#connection.ask('pairing', { offer, box })
+    return { link: pairingLink(this.origin, pairing), expires_at }
+  }
+
+  /** Throws BatonError `offline`, `timeout`. */
+  async revoke(device: string): Promise<void> {
+    await this.#connection.ask('revoke', { device })
+  }
+
+  #became(state: ConnectionState): void {
+    this.connection.set(state)
+    this.outbox.connected(state.at === 'open')
+    if (state.at === 'open') this.#refresh()
+  }
+
+  #refresh(): void {
+    for (const { live } of this.#lives.values()) live.resume()
+    this.#connection
+      .ask('list', {})
+      .then((list) => {
+        this.#see(list)
+        this.listed.set(true)
+        for (const session of list.sessions) this.#sessionSeen(session)
+      })
+      // A lost connection lists again when it is back.
+      .catch(() => undefined)
+  }
+
+  #noticed(notice: Notice): void {
+    switch (notice.t) {
+      case 'session':
+      case 'runner':
+      case 'device':
+        this.#see(merged(this.seen.get(), notice))
+        if (notice.t === 'session') this.#sessionSeen(notice.session)
+        return
+      case 'entries':
+      case 'gap':
+      case 'delta':
+        this.#lives.get(notice.sid)?.live.notice(notice)
+        return
+      case 'offer':
+      case 'inbox':
+        // For runners.
+        return
+    }
+  }
+
+  #see(seen: Seen): void {
+    this.seen.set(seen)
+    clearTimeout(this.#write)
+    this.#write = setTimeout(() => {
+      this.#db.put('seen', seen, 'account').catch(() => undefined)
+    }, SEEN_WRITE_MS)
+  }
+
+  #sessionSeen(session: SessionInfo): void {
+    const { sid, pending, status, seq } = session
+    const held = this.#lives.get(sid)
+    // A watched session learns from its journal what was applied; the count alone may be older than the command.
+    this.outbox.listed(sid, held ? Math.max(1, pending) : pending)
+    void held?.live.refreshWaiting(pending)
+    if (status === 'waiting' && this.#glanced.get(sid) !== seq) void this.#glance(sid, seq)
+  }
+
+  async #glance(sid: string, seq: number): Promise<void> {
+    this.#glanced.set(sid, seq)
+    try {
+      const approvals = await glance(this.#connection, this.keyOf(sid), sid, seq)
+      this.glances.update((glances) => new Map(glances).set(sid, approvals))
+    } catch {
+      this.#glanced.delete(sid)
+    }
+  }
+
+  /** Opens and validates sealed metadata, once a box. */
+  #read<S extends v.GenericSchema>(
+    schema: S,
+    key: Uint8Array,
+    sealed: string,
+    where: string,
+  ): v.InferOutput<S> | undefined {
+    const name = `${where}|${sealed}`
+    if (!this.#opened.has(name)) {
+      let value: v.InferOutput<S> | undefined
+      try {
+        value = v.parse(schema, openJson(key, sealed, where))
+      } catch {
+        value = undefined
+      }
+      this.#opened.set(name, value)
+    }
+    return this.#opened.get(name)
+  }
+}
+
+function outboxStorage(db: Database): OutboxStorage {
+  return {
+    load: () => db.getAll('outbox'),
+    async commit(put, del, draft) {
+      // `strict`: acknowledged to the person only when on the disk.
+      const tx = db.transaction(['outbox', 'drafts'], 'readwrite', { durability: 'strict' })
+      const outbox = tx.objectStore('outbox')
+      for (const item of put) void outbox.put(item)
+      for (const id of del) void outbox.delete(id)
+      if (draft !== undefined) void tx.objectStore('drafts').delete(draft)
+      await tx.done
+    },
+  }
+}

@@ -1,0 +1,81 @@
+import { useMemo, type ReactElement } from 'react'
+import { isTrueCall } from '../net/commands.ts'
+import { questionOf } from '../store/call.ts'
+import type { Approval } from '../store/items.ts'
+import type { OutboxItem } from '../store/outbox.ts'
+import { CallView } from './CallView.tsx'
+
+/**
+ * One call that waits for a decision: the whole of it, then Deny and Approve. It leaves when the journal says that the
+ * decision was applied, on every device alike (F34, F37); until then it says what became of the tap (F32, F33).
+ */
+export function ApprovalCard({
+  approval,
+  given,
+  connected,
+  runner,
+  where,
+  onDecide,
+  onRetry,
+}: {
+  approval: Approval
+  /** This device's decision, on its way. */
+  given: OutboxItem | undefined
+  connected: boolean
+  /** Name of the runner that asks; undefined: no runner holds the session now. */
+  runner: string | undefined
+  /** Runner and workspace, for the person to know what it touches. */
+  where: string
+  onDecide: (approved: boolean) => void
+  onRetry: (id: string) => void
+}): ReactElement {
+  const is_true = useMemo(() => isTrueCall(approval), [approval])
+  const question = questionOf(approval.name)
+  return (
+    <section className="approval-card" aria-label={`Approval: ${question}`}>
+      <div>
+        <h2>{question}</h2>
+        {where && <p className="small quiet ellipsis">{where}</p>}
+      </div>
+      <CallView name={approval.name} input={approval.input} />
+      {!is_true && (
+        <p className="small problem" role="alert">
+          What is shown here is not what would run: the call and its digest differ. It can’t be approved.
+        </p>
+      )}
+      {given ? (
+        <div className="given" role="status">
+          <p className="small">{givenWords(given, connected, runner)}</p>
+          {given.state === 'refused' && (
+            <button type="button" className="button" onClick={() => onRetry(given.id)}>
+              Try again
+            </button>
+          )}
+        </div>
+      ) : (
+        <div className="decide">
+          <button type="button" className="button" onClick={() => onDecide(false)}>
+            Deny
+          </button>
+          <button type="button" className="button primary" disabled={!is_true} onClick={() => onDecide(true)}>
+            Approve
+          </button>
+        </div>
+      )}
+    </section>
+  )
+}
+
+function givenWords(given: OutboxItem, connected: boolean, runner: string | undefined): string {
+  const approved = given.shown.as === 'decision' && given.shown.approved
+  const what = approved ? 'Approved' : 'Denied'
+  switch (given.state) {
+    case 'queued':
+    case 'sent':
+      return connected ? `${what}. Sending…` : `${what}. Kept here and sent when the connection is back.`
+    case 'acknowledged':
+      return runner ? `${what}. ${runner} takes it next.` : `${what}. Held until a runner is back.`
+    case 'refused':
+      return given.error?.message ?? 'The relay refused it.'
+  }
+}

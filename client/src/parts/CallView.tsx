@@ -1,0 +1,25 @@
+import { useMemo, type ReactElement } from 'react'
+import type { Json } from '@baton/shared/guest.ts'
+import { callBody, revealed } from '../store/call.ts'
+import { Code } from './Code.tsx'
+import { Diff } from './Diff.tsx'
+
+/** A call whole: its command, its change, or its input as JSON. Never cut. */
+export function CallView({ name, input }: { name: string; input: { [key: string]: Json } }): ReactElement {
+  const body = useMemo(() => callBody(name, input), [name, input])
+  if (body.as === 'json') return <Code text={revealed(body.text)} label={`Input of ${name}`} wrap />
+  return (
+    <>
+      {body.as === 'command' ? (
+        <Code text={revealed(body.command)} label="Command" wrap />
+      ) : (
+        <Diff path={revealed(body.path)} before={revealed(body.before)} after={revealed(body.after)} />
+      )}
+      {body.rest.map((line) => (
+        <p key={line} className="small quiet mono rest">
+          {revealed(line)}
+        </p>
+      ))}
+    </>
+  )
+}

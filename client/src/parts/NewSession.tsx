@@ -1,0 +1,113 @@
+import { newId } from '@baton/shared/keys.ts'
+import { useEffect, useState, type ReactElement } from 'react'
+import { newSession } from '../net/commands.ts'
+import { navigate } from '../router.ts'
+import type { Runner } from '../store/account.ts'
+import type { LastUsed } from '../store/db.ts'
+import { NEW_SESSION } from '../store/drafts.ts'
+import { Composer } from './Composer.tsx'
+import { usePaired, useRunners } from './hooks.ts'
+
+/** What a new session starts with: what was used last where it still exists, else the first runner that is online. */
+export function defaultsOf(runners: readonly Runner[], last: Partial<LastUsed>): LastUsed | undefined {
+  const able = runners.filter((runner) => (runner.about?.workspaces.length ?? 0) > 0)
+  const runner =
+    able.find(({ device }) => device === last.runner) ?? able.find(({ online }) => online) ?? able[0]
+  const workspaces = runner?.about?.workspaces ?? []
+  const workspace = workspaces.find(({ path }) => path === last.workspace) ?? workspaces[0]
+  if (!runner || !workspace) return undefined
+  return { runner: runner.device, workspace: workspace.path, mode: last.mode ?? 'ask' }
+}
+
+export function NewSession(): ReactElement {
+  const { hub, db } = usePaired()
+  const runners = useRunners()
+  const [chosen, setChosen] = useState<Partial<LastUsed>>({})
+  useEffect(() => {
+    void db
+      .get('last', 'new-session')
+      .then((last) => last && setChosen((now) => ({ ...last, ...now })))
+      .catch(() => undefined)
+  }, [db])
+  const use = defaultsOf(runners, chosen)
+  const runner = runners.find(({ device }) => device === use?.runner)
+
+  async function start(text: string): Promise<void> {
+    if (!use) return
+    const sid = newId()
+    await hub.outbox.enqueue(newSession(hub.keyOf(sid), { sid, text, ...use }), NEW_SESSION)
+    void db.put('last', use, 'new-session').catch(() => undefined)
+    navigate(`/s/${sid}`)
+  }
+
+  return (
+    <Composer
+      draft={NEW_SESSION}
+      placeholder="What should be done?"
+      action={() => ({ do: 'send', label: 'New session' })}
+      disabled={!use}
+      onSend={start}
+    >
+      {use && runner ? (
+        <>
+          <Pick
+            label="Runner"
+            value={use.runner}
+            options={runners
+              .filter(({ about }) => about && about.workspaces.length > 0)
+              .map(({ device, about, online }) => [
+                device,
+                online ? (about?.name ?? '') : `${about?.name} (away)`,
+              ])}
+            onPick={(device) => setChosen({ ...chosen, runner: device })}
+          />
+          <Pick
+            label="Workspace"
+            value={use.workspace}
+            options={(runner.about?.workspaces ?? []).map(({ path, name }) => [path, name])}
+            onPick={(workspace) => setChosen({ ...chosen, workspace })}
+          />
+          <Pick
+            label="Mode"
+            value={use.mode}
+            options={[
+              ['ask', 'Ask first'],
+              ['full', 'Full access'],
+            ]}
+            onPick={(mode) => setChosen({ ...chosen, mode: mode === 'full' ? 'full' : 'ask' })}
+          />
+        </>
+      ) : (
+        <p className="small quiet">No runner is known yet. Start one: baton runner</p>
+      )}
+    </Composer>
+  )
+}
+
+/** A native select, so that the phone brings its own picker. */
+function Pick({
+  label,
+  value,
+  options,
+  onPick,
+}: {
+  label: string
+  value: string
+  options: (readonly [value: string, name: string])[]
+  onPick: (value: string) => void
+}): ReactElement {
+  return (
+    <select
+      className="pick"
+      aria-label={label}
+      value={value}
+      onChange={(event) => onPick(event.target.value)}
+    >
+      {options.map(([option, name]) => (
+        <option key={option} value={option}>
+          {name}
+        </option>
+      ))}
+    </select>
+  )
+}

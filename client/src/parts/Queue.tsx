@@ -1,0 +1,70 @@
+import type { ReactElement } from 'react'
+import type { Waiting } from '../net/live.ts'
+import type { OutboxItem } from '../store/outbox.ts'
+
+/** Prompts that are not in the transcript yet: from this device, then those that other devices have sent. */
+export function Queue({
+  items,
+  waiting,
+  connected,
+  busy,
+  onRetry,
+  onDiscard,
+}: {
+  items: readonly OutboxItem[]
+  waiting: readonly Waiting[]
+  connected: boolean
+  /** The agent is at work; what waits, waits for it. */
+  busy: boolean
+  onRetry: (id: string) => void
+  onDiscard: (id: string, text: string) => void
+}): ReactElement | null {
+  const own = new Set(items.map((item) => item.id))
+  const others = waiting.filter((other) => !own.has(other.id))
+  if (items.length + others.length === 0) return null
+  return (
+    <ul role="list" className="queue" aria-label="Queued">
+      {others.map(({ id, text }) => (
+        <li key={id}>
+          <p className="ellipsis">{text}</p>
+          <p className="small quiet">Waits for the agent</p>
+        </li>
+      ))}
+      {items.map((item) => {
+        const text = item.shown.as === 'prompt' ? item.shown.text : NAMES[item.shown.as]
+        return (
+          <li key={item.id} className={item.state}>
+            <p className="ellipsis">{text}</p>
+            <p className={item.state === 'refused' ? 'small problem' : 'small quiet'}>
+              {stateWords(item, connected, busy)}
+            </p>
+            {item.state === 'refused' && (
+              <div className="queue-actions">
+                <button type="button" className="button bare" onClick={() => onRetry(item.id)}>
+                  Try again
+                </button>
+                <button type="button" className="button bare" onClick={() => onDiscard(item.id, text)}>
+                  {item.shown.as === 'prompt' ? 'Back to draft' : 'Discard'}
+                </button>
+              </div>
+            )}
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+const NAMES = { decision: 'Decision', move: 'Move', stop: 'Stop', hidden: 'New session' } as const
+
+function stateWords(item: OutboxItem, connected: boolean, busy: boolean): string {
+  switch (item.state) {
+    case 'queued':
+    case 'sent':
+      return connected ? 'Sending…' : 'Kept here; sent when the connection is back'
+    case 'acknowledged':
+      return busy ? 'Waits for the agent' : 'Waits for a runner'
+    case 'refused':
+      return item.error?.message ?? 'The relay refused it.'
+  }
+}

@@ -1,0 +1,136 @@
+import { useState, type ReactElement } from 'react'
+import { targetOf, verbOf } from '../store/call.ts'
+import type { ToolItem } from '../store/items.ts'
+import { readToolResult } from '../store/results.ts'
+import { duration } from '../store/units.ts'
+import { BlobText } from './BlobText.tsx'
+import { CallView } from './CallView.tsx'
+import { UnifiedDiff } from './Diff.tsx'
+import { Icon } from './icons.tsx'
+import { Output } from './Output.tsx'
+
+/** One line for a call; opens to all that went in and came out. */
+export function ToolLine({
+  item,
+  open,
+  onToggle,
+}: {
+  item: ToolItem
+  open: boolean
+  onToggle: () => void
+}): ReactElement {
+  const target = targetOf(item.name, item.input)
+  return (
+    <div className={`tool ${item.state}`}>
+      <button type="button" className="tool-line" aria-expanded={open} onClick={onToggle}>
+        <StateMark state={item.state} />
+        <span className="verb">{verbOf(item.name, item.state)}</span>
+        <code className="ellipsis target">{target}</code>
+        <span className="after small quiet">{afterWords(item)}</span>
+      </button>
+      {open && <Inside item={item} />}
+    </div>
+  )
+}
+
+function StateMark({ state }: { state: ToolItem['state'] }): ReactElement {
+  switch (state) {
+    case 'ok':
+      return <Mark icon="check" words="done" />
+    case 'error':
+      return <Mark icon="warning" words="failed" />
+    case 'denied':
+    case 'stopped':
+      return <Mark icon="cross" words={state} />
+    case 'interrupted':
+      return <Mark icon="warning" words="interrupted" />
+    case 'approval':
+    case 'approved':
+      return <Mark icon="clock" words={state === 'approval' ? 'waits for you' : 'approved'} />
+    case 'running':
+      return (
+        <span className="state">
+          <span className="pulse" />
+          <span className="only-read">running: </span>
+        </span>
+      )
+  }
+}
+
+function Mark({
+  icon,
+  words,
+}: {
+  icon: 'check' | 'warning' | 'cross' | 'clock'
+  words: string
+}): ReactElement {
+  return (
+    <span className="state">
+      <Icon name={icon} size={16} />
+      <span className="only-read">{words}: </span>
+    </span>
+  )
+}
+
+/** What stands at the end of the line: how it ended, how long it took. */
+function afterWords(item: ToolItem): string {
+  switch (item.state) {
+    case 'approval':
+      return 'waits for you'
+    case 'denied':
+      return 'denied'
+    case 'stopped':
+      return 'stopped'
+    case 'interrupted':
+      return 'interrupted'
+    case 'running':
+      return item.attempt > 1 ? `attempt ${item.attempt}` : ''
+    case 'approved':
+      return ''
+    case 'ok':
+    case 'error': {
+      const exit = item.result?.detail?.['exit_code'] ?? item.result?.detail?.['exit']
+      const failed = typeof exit === 'number' && exit !== 0 ? `exit ${exit}` : ''
+      const took = item.duration_ms === undefined ? '' : duration(item.duration_ms)
+      return [failed, took].filter(Boolean).join(' · ')
+    }
+  }
+}
+
+function Inside({ item }: { item: ToolItem }): ReactElement {
+  const diff = item.result?.detail?.['diff']
+  const note = item.approval?.decided?.note
+  return (
+    <div className="tool-inside">
+      {typeof diff === 'string' && diff !== '' ? (
+        <UnifiedDiff text={diff} />
+      ) : (
+        <CallView name={item.name} input={item.input} />
+      )}
+      {note && <p className="small quiet">“{note}”</p>}
+      {item.error && <p className="small problem">{errorWords(item)}</p>}
+      {item.result && item.result.text !== '' && <Output text={item.result.text} label="Output" />}
+      {item.blob && (
+        <BlobText blob={item.blob} read={(json) => readToolResult(json).text}>
+          {(text) => <Output text={text} label="Output" />}
+        </BlobText>
+      )}
+    </div>
+  )
+}
+
+function errorWords({ state, error }: ToolItem): string {
+  if (state === 'interrupted') {
+    return 'The runner ended while this ran; it may have run, wholly or in part. It was not started again.'
+  }
+  return error?.message ?? ''
+}
+
+/** Which lines a person has opened; survives a line's leaving the screen. */
+export function useOpenLines(): { isOpen: (id: string) => boolean; toggle: (id: string) => void } {
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
+  return {
+    isOpen: (id) => open.has(id),
+    toggle: (id) => setOpen((before) => before.symmetricDifference(new Set([id]))),
+  }
+}

@@ -1,0 +1,254 @@
+import type { Placement, SessionInfo } from '@baton/shared/protocol.ts'
+import { useCallback, useEffect, useMemo, useState, type ReactElement } from 'react'
+import { decision, move, prompt, stop } from '../net/commands.ts'
+import type { Live, LiveView } from '../net/live.ts'
+import { Announcer } from '../parts/Announcer.tsx'
+import { ApprovalCard } from '../parts/ApprovalCard.tsx'
+import { SidContext } from '../parts/BlobText.tsx'
+import { Composer, type Action } from '../parts/Composer.tsx'
+import { useCell, useDevices, usePaired, useRunners } from '../parts/hooks.ts'
+import { Icon } from '../parts/icons.tsx'
+import { Link } from '../parts/Link.tsx'
+import { MoveSheet } from '../parts/MoveSheet.tsx'
+import { Queue } from '../parts/Queue.tsx'
+import { TranscriptList } from '../parts/TranscriptList.tsx'
+import { movingWords, type Row } from '../parts/TranscriptRow.tsx'
+import { nameOf } from '../store/account.ts'
+import { lastPart } from '../store/units.ts'
+import type { OutboxItem } from '../store/outbox.ts'
+import { isThinking, pendingApprovals, type Transcript } from '../store/transcript.ts'
+
+/** A session that is on screen; `wide`: the list stands beside it. */
+export function Session({ sid, wide }: { sid: string; wide: boolean }): ReactElement {
+  const { hub } = usePaired()
+  const [live, setLive] = useState<Live | undefined>()
+  useEffect(() => {
+    const watched = hub.watch(sid)
+    setLive(watched.live)
+    return watched.release
+  }, [hub, sid])
+  if (live?.sid !== sid) return <div className="screen" />
+  return <LiveSession key={sid} live={live} wide={wide} />
+}
+
+function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElement {
+  const { hub } = usePaired()
+  const { sid } = live
+  const view = useCell(live.view)
+  const connected = useCell(hub.connection).at === 'open'
+  const session = useCell(hub.seen).sessions.find((other) => other.sid === sid)
+  const outbox = useCell(hub.outbox.items).filter((item) => item.sid === sid)
+  const runners = useRunners()
+  const devices = useDevices()
+  const [moving, setMoving] = useState(false)
+  const [inserted, setInserted] = useState<{ text: string } | undefined>()
+
+  const { transcript } = view
+  const key = hub.keyOf(sid)
+  const name = useCallback(
+    (device: string): string => (device === hub.device.id ? 'this device' : nameOf(device, runners, devices)),
+    // The names themselves, not the lists that come anew with every notice: each row of the transcript hangs on this.
+    [hub, JSON.stringify([...runners, ...devices].map(({ device, about }) => [device, about?.name]))],
+  )
+  const approvals = useMemo(() => pendingApprovals(transcript), [transcript])
+  const place = placeOf(session, transcript, outbox)
+  const holder = runners.find(({ device }) => device === session?.holder)
+  const rows = useRows(transcript, session, name)
+  const title = titleOf(hub.metaOf, session, outbox, sid)
+  const busy = session?.status === 'running' || session?.status === 'waiting' || session?.status === 'moving'
+  const stopping = outbox.some(({ shown, state }) => shown.as === 'stop' && state !== 'refused')
+
+  function action(empty: boolean): Action {
+    if (busy && empty) return { do: 'stop', stopping }
+    return { do: 'send', label: busy ? 'Queue' : 'Send' }
+  }
+  async function send(text: string): Promise<void> {
+    await hub.outbox.enqueue([prompt(key, sid, text)], sid)
+  }
+  function moveTo(to: Placement, label: string): void {
+    setMoving(false)
+    void hub.outbox.enqueue([move(key, sid, to, label)])
+  }
+
+  const move_asked = outbox.find(({ shown }) => shown.as === 'move')
+  const shown_in_queue = outbox.filter(
+    ({ shown, state }) => shown.as === 'prompt' || (state === 'refused' && shown.as !== 'decision'),
+  )
+
+  return (
+    <SidContext value={sid}>
+      <div className="screen">
+        <header className="head session-head">
+          {!wide && (
+            <Link to="/" className="icon-button" aria-label="Sessions">
+              <Icon name="back" />
+            </Link>
+          )}
+          <div className="titles">
+            <h1 className="two-lines">{title}</h1>
+            <p className="small quiet ellipsis">
+              {statusWords(session, transcript, holder?.online, place && name(place), move_asked)}
+            </p>
+          </div>
+          {place && (
+            <button
+              type="button"
+              className="chip"
+              aria-label={`Runner: ${name(place)}`}
+              aria-haspopup="dialog"
+              onClick={() => setMoving(true)}
+            >
+              <span className={session?.holder && holder?.online !== false ? 'chip-dot on' : 'chip-dot'} />
+              <span className="ellipsis">{name(place)}</span>
+              <Icon name="down" size={16} />
+            </button>
+          )}
+        </header>
+        {view.rolled_back && (
+          <div className="bar" role="status">
+            <p>
+              The relay’s store was rolled back: this session was loaded again, and its end may be missing.
+            </p>
+          </div>
+        )}
+        <main className="session-main">
+          {rows.length > 0 ? (
+            <TranscriptList rows={rows} nameOf={name} />
+          ) : (
+            <p className="empty quiet">{emptyWords(view, session, connected)}</p>
+          )}
+        </main>
+        <div className="session-foot">
+          <div className="approvals">
+            {approvals.map((approval) => (
+              <ApprovalCard
+                key={approval.effect}
+                approval={approval}
+                given={outbox.findLast(
+                  ({ shown }) => shown.as === 'decision' && shown.effect === approval.effect,
+                )}
+                connected={connected}
+                runner={session?.holder && holder?.online !== false ? name(session.holder) : undefined}
+                where={[place && name(place), transcript.workspace && lastPart(transcript.workspace)]
+                  .filter(Boolean)
+                  .join(' · ')}
+                onDecide={(approved) =>
+                  void hub.outbox.enqueue([decision(key, hub.device, sid, approval, approved)])
+                }
+                onRetry={(id) => hub.outbox.retry(id)}
+              />
+            ))}
+          </div>
+          <Queue
+            items={shown_in_queue}
+            waiting={view.waiting}
+            connected={connected}
+            busy={busy && session?.holder !== undefined}
+            onRetry={(id) => hub.outbox.retry(id)}
+            onDiscard={(id, text) => {
+              const item = outbox.find((other) => other.id === id)
+              hub.outbox.discard(id)
+              // Nothing typed is lost: the text goes back to where it was typed.
+              if (item?.shown.as === 'prompt') setInserted({ text })
+            }}
+          />
+          <Composer
+            draft={sid}
+            placeholder={busy ? 'What should it do next?' : 'Message'}
+            action={action}
+            inserted={inserted}
+            onSend={send}
+            onStop={() => void hub.outbox.enqueue([stop(key, sid)])}
+          />
+        </div>
+        <Announcer transcript={transcript} ready={view.ready} approvals={approvals} nameOf={name} />
+        {moving && (
+          <MoveSheet
+            runners={runners}
+            holder={session?.holder}
+            onMove={moveTo}
+            onClose={() => setMoving(false)}
+          />
+        )}
+      </div>
+    </SidContext>
+  )
+}
+
+/** The items, then what goes on right now. */
+function useRows(
+  transcript: Transcript,
+  session: SessionInfo | undefined,
+  name: (device: string) => string,
+): readonly Row[] {
+  return useMemo(() => {
+    const rows: Row[] = [...transcript.items]
+    const { lease, live, moving } = transcript
+    const expired = lease?.change === 'expired'
+    for (const [effect, text] of live) if (text !== '') rows.push({ kind: 'live', id: `live${effect}`, text })
+    if (isThinking(transcript) && live.size === 0 && !expired) rows.push({ kind: 'thinking', id: 'thinking' })
+    if (expired && session?.status !== 'idle') {
+      rows.push({ kind: 'away', id: 'away', runner: name(lease.holder) })
+    }
+    if (moving) rows.push({ kind: 'moving', id: 'moving', moving })
+    return rows
+  }, [transcript, session?.status, name])
+}
+
+/** Where the session runs, ran last, or shall run. */
+function placeOf(
+  session: SessionInfo | undefined,
+  transcript: Transcript,
+  outbox: readonly OutboxItem[],
+): string | undefined {
+  if (session) return session.holder ?? transcript.lease?.holder ?? session.place.prefer
+  const created = outbox.find(({ ask }) => ask.what === 'create')
+  return created?.ask.what === 'create' ? created.ask.place.prefer : undefined
+}
+
+function titleOf(
+  metaOf: (sid: string, sealed: string) => { title: string } | undefined,
+  session: SessionInfo | undefined,
+  outbox: readonly OutboxItem[],
+  sid: string,
+): string {
+  const created = outbox.find(({ ask }) => ask.what === 'create')
+  const meta = session?.meta ?? (created?.ask.what === 'create' ? created.ask.meta : undefined)
+  return (meta === undefined ? undefined : metaOf(sid, meta)?.title) ?? 'Session'
+}
+
+function statusWords(
+  session: SessionInfo | undefined,
+  transcript: Transcript,
+  online: boolean | undefined,
+  place: string | undefined,
+  move_asked: OutboxItem | undefined,
+): string {
+  if (move_asked?.shown.as === 'move' && move_asked.state !== 'refused')
+    return `Moving to ${move_asked.shown.label}`
+  if (transcript.moving) return movingWords(transcript.moving)
+  if (!session) return 'Waits to be sent'
+  switch (session.status) {
+    case 'running':
+      if (!session.holder) return 'Waits for a runner'
+      return online === false ? `${place} does not answer` : 'Working'
+    case 'waiting':
+      return 'Waits for you'
+    case 'moving':
+      return 'Moving'
+    case 'idle':
+      return session.pending > 0 ? 'Waits for a runner' : 'Parked'
+    case 'done':
+      return 'Done'
+    case 'failed':
+      return 'Failed'
+  }
+}
+
+function emptyWords(view: LiveView, session: SessionInfo | undefined, connected: boolean): string {
+  if (view.refused) return 'This session is not in your account. It may have been removed.'
+  if (!connected && session && session.seq > 0)
+    return 'Not seen on this device yet. It loads when the connection is back.'
+  if (session && session.seq > view.transcript.seq) return 'Loading…'
+  return 'Nothing has happened yet.'
+}

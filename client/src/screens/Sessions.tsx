@@ -1,0 +1,140 @@
+import type { ReactElement } from 'react'
+import { ConnectionDot } from '../parts/ConnectionBar.tsx'
+import { useCell, useNow, usePaired, useRunners } from '../parts/hooks.ts'
+import { Mark } from '../parts/icons.tsx'
+import { Link } from '../parts/Link.tsx'
+import { NewSession } from '../parts/NewSession.tsx'
+import { nameOf } from '../store/account.ts'
+import { questionOf, targetOf, verbOf } from '../store/call.ts'
+import { inboxRows, type Part, type Row } from '../store/inbox.ts'
+import type { Approval } from '../store/items.ts'
+import { ago, lastPart } from '../store/units.ts'
+
+const PARTS: readonly [Part, string][] = [
+  ['needs-you', 'Needs you'],
+  ['running', 'Running'],
+  ['parked', 'Parked'],
+]
+
+/** The inbox. `current`: the session that stands beside it on a wide screen. */
+export function Sessions({ current }: { current?: string | undefined }): ReactElement {
+  const { hub } = usePaired()
+  const seen = useCell(hub.seen)
+  const outbox = useCell(hub.outbox.items)
+  const listed = useCell(hub.listed)
+  const glances = useCell(hub.glances)
+  const runners = useRunners()
+  const now = useNow()
+  const parts = inboxRows(seen.sessions, hub.metaOf, outbox)
+  const none = PARTS.every(([part]) => parts[part].length === 0)
+  return (
+    <div className="screen">
+      <header className="head">
+        <Mark size={28} />
+        <h1>Sessions</h1>
+        <ConnectionDot />
+      </header>
+      <main className="scroll">
+        {none && (
+          <div className="empty">
+            <Mark size={64} />
+            <p>{listed ? 'Nothing here yet.' : 'Looking for your sessions…'}</p>
+            {listed && (
+              <p className="quiet">
+                Say below what should be done. It runs on your machine, and goes on elsewhere when you close
+                the lid.
+              </p>
+            )}
+          </div>
+        )}
+        {PARTS.map(([part, title]) =>
+          parts[part].length === 0 ? null : (
+            <section key={part} aria-label={title}>
+              <h2 className="part">
+                {title} <span className="quiet">{parts[part].length}</span>
+              </h2>
+              <ul role="list" className="rows">
+                {parts[part].map((row) => (
+                  <li key={row.sid}>
+                    <SessionRow
+                      row={row}
+                      now={now}
+                      current={row.sid === current}
+                      approvals={glances.get(row.sid) ?? []}
+                      runner={row.holder ? nameOf(row.holder, runners) : undefined}
+                      away={runners.some(({ device, online }) => device === row.holder && !online)}
+                    />
+                  </li>
+                ))}
+              </ul>
+            </section>
+          ),
+        )}
+      </main>
+      <NewSession />
+    </div>
+  )
+}
+
+function SessionRow({
+  row,
+  now,
+  current,
+  approvals,
+  runner,
+  away,
+}: {
+  row: Row
+  now: number
+  current: boolean
+  approvals: readonly Approval[]
+  runner: string | undefined
+  away: boolean
+}): ReactElement {
+  const where = [runner, row.workspace && lastPart(row.workspace)].filter(Boolean).join(' · ')
+  const approval = row.status === 'waiting' ? approvals[0] : undefined
+  return (
+    <Link to={`/s/${row.sid}`} className="row" {...(current ? { 'aria-current': 'page' as const } : {})}>
+      <span className={`row-mark ${row.part} ${row.status}`} aria-hidden />
+      <span className="row-title two-lines">{row.title}</span>
+      <time className="small quiet row-since" dateTime={new Date(row.since).toISOString()}>
+        {ago(row.since, now)}
+      </time>
+      {approval && (
+        <span className="small row-asks ellipsis">
+          {verbOf(approval.name, 'approval')}{' '}
+          <code>{targetOf(approval.name, approval.input) || questionOf(approval.name)}</code>
+        </span>
+      )}
+      <span
+        className={row.part === 'needs-you' && !approval ? 'small row-asks ellipsis' : 'small quiet ellipsis'}
+      >
+        {[approval ? '' : stateWords(row, runner, away), where].filter(Boolean).join(' · ')}
+      </span>
+    </Link>
+  )
+}
+
+/** What the session does or waits for. */
+function stateWords(row: Row, runner: string | undefined, away: boolean): string {
+  if (row.refused > 0) return 'A message was refused'
+  if (row.unsent > 0)
+    return row.unsent === 1 ? 'A message waits to be sent' : `${row.unsent} messages wait to be sent`
+  switch (row.status) {
+    case 'unsent':
+      return 'Starting'
+    case 'waiting':
+      return 'Waits for your approval'
+    case 'failed':
+      return 'Failed'
+    case 'running':
+      if (!runner) return 'Waits for a runner'
+      return away ? `${runner} does not answer` : 'Working'
+    case 'moving':
+      return 'Moving'
+    case 'idle':
+      return row.pending > 0 ? 'Waits for a runner' : 'Ready'
+    case 'done':
+      return 'Done'
+  }
+}

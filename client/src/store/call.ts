@@ -1,0 +1,96 @@
+/** What a call says in one line, and what of it is shown whole. Tools are the runner's; an unknown one shows its input. */
+import type { Json } from '@baton/shared/guest.ts'
+import type { ToolItem } from './items.ts'
+
+type Input = { [key: string]: Json }
+
+/** The whole of a call, in the form that reads best. `rest`: every other field, so that no form hides any. */
+export type CallBody =
+  | { as: 'command'; command: string; rest: string[] }
+  | { as: 'diff'; path: string; before: string; after: string; rest: string[] }
+  | { as: 'json'; text: string }
+
+function text(input: Input, ...names: string[]): string | undefined {
+  for (const name of names) {
+    const value = input[name]
+    if (typeof value === 'string') return value
+  }
+  return undefined
+}
+
+/** What a call works on: a command, a path, a pattern. */
+export function targetOf(name: string, input: Input): string {
+  switch (name) {
+    case 'bash':
+      return (text(input, 'command') ?? '').trim().split('\n', 1)[0] ?? ''
+    case 'glob':
+    case 'grep':
+      return [text(input, 'pattern'), text(input, 'path')].filter(Boolean).join(' in ')
+    default:
+      return text(input, 'path') ?? text(input, 'command', 'pattern', 'url', 'query') ?? ''
+  }
+}
+
+const VERBS: Record<string, [asked: string, running: string, done: string]> = {
+  bash: ['Run', 'Running', 'Ran'],
+  read: ['Read', 'Reading', 'Read'],
+  write: ['Write', 'Writing', 'Wrote'],
+  edit: ['Edit', 'Editing', 'Edited'],
+  glob: ['Find', 'Finding', 'Found'],
+  grep: ['Search', 'Searching', 'Searched'],
+}
+
+export function verbOf(name: string, state: ToolItem['state']): string {
+  const [asked, running, done] = VERBS[name] ?? [name, name, name]
+  if (state === 'running') return running
+  return state === 'ok' || state === 'error' ? done : asked
+}
+
+/** The question that an approval asks. */
+export function questionOf(name: string): string {
+  switch (name) {
+    case 'bash':
+      return 'Run this command?'
+    case 'edit':
+      return 'Make this edit?'
+    case 'write':
+      return 'Write this file?'
+    default:
+      return `Allow ${name}?`
+  }
+}
+
+export function callBody(name: string, input: Input): CallBody {
+  const rest = (...shown: string[]): string[] =>
+    Object.entries(input).flatMap(([key, value]) =>
+      shown.includes(key) ? [] : [`${key}: ${JSON.stringify(value)}`],
+    )
+  const { command, path, old_string, new_string, content } = input
+  if (name === 'bash' && typeof command === 'string') return { as: 'command', command, rest: rest('command') }
+  if (
+    name === 'edit' &&
+    typeof path === 'string' &&
+    typeof old_string === 'string' &&
+    typeof new_string === 'string'
+  ) {
+    const shown = rest('path', 'old_string', 'new_string')
+    return { as: 'diff', path, before: old_string, after: new_string, rest: shown }
+  }
+  if (name === 'write' && typeof path === 'string' && typeof content === 'string') {
+    return { as: 'diff', path, before: '', after: content, rest: rest('path', 'content') }
+  }
+  return { as: 'json', text: JSON.stringify(input, null, 2) }
+}
+
+/**
+ * Makes visible what could disguise a call: controls that reorder or hide text. What a person approves is what they see.
+ */
+export function revealed(text: string): string {
+  return text.replace(DISGUISES, (char) => {
+    const code = char.codePointAt(0) ?? 0
+    return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`
+  })
+}
+
+// Controls, bidirectional overrides and isolates, zero-width characters; not tab and newline.
+const DISGUISES = /(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu

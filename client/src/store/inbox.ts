@@ -1,0 +1,103 @@
+/** The session list as an inbox in three parts: what needs you, what runs, what is parked. Pure. */
+import type { SessionMeta } from '@baton/shared/journal.ts'
+import type { SessionInfo } from '@baton/shared/protocol.ts'
+import type { OutboxItem } from './outbox.ts'
+
+export type Part = 'needs-you' | 'running' | 'parked'
+
+export interface Row {
+  sid: string
+  title: string
+  part: Part
+  status: SessionInfo['status'] | 'unsent'
+  holder?: string
+  workspace?: string
+  /** Milliseconds since 1970 of the last change. */
+  since: number
+  /** Commands that wait in the relay's inbox. */
+  pending: number
+  /** Items of this device that the relay does not have yet, and how many of them it refused. */
+  unsent: number
+  refused: number
+}
+
+export function partOf(session: SessionInfo): Part {
+  switch (session.status) {
+    case 'waiting':
+    case 'failed':
+      return 'needs-you'
+    case 'running':
+    case 'moving':
+      return 'running'
+    case 'idle':
+    case 'done':
+      return session.pending > 0 ? 'running' : 'parked'
+  }
+}
+
+/** Newest change first in each part. Sessions that only this device knows yet stand among the running. */
+export function inboxRows(
+  sessions: Iterable<SessionInfo>,
+  metaOf: (sid: string, sealed: string) => SessionMeta | undefined,
+  outbox: readonly OutboxItem[],
+): Record<Part, Row[]> {
+  const rows: Record<Part, Row[]> = { 'needs-you': [], running: [], parked: [] }
+  const itemsOf = Map.groupBy(outbox, (item) => item.sid)
+  const known = new Set<string>()
+  const add = (row: Row): void => {
+    rows[row.refused > 0 ? 'needs-you' : row.part].push(row)
+  }
+  for (const session of sessions) {
+    known.add(session.sid)
+    const meta = metaOf(session.sid, session.meta)
+    const unsent = notAtRelay(itemsOf.get(session.sid) ?? [])
+    add({
+      sid: session.sid,
+      title: meta?.title ?? UNREADABLE,
+      part: partOf(session),
+      status: session.status,
+      since: session.changed_at,
+      pending: session.pending,
+      unsent: unsent.length,
+      refused: unsent.filter((item) => item.state === 'refused').length,
+      ...(session.holder ? { holder: session.holder } : {}),
+      ...(meta ? { workspace: meta.workspace } : {}),
+    })
+  }
+  for (const [sid, items] of itemsOf) {
+    const created = items.find((item) => item.ask.what === 'create')
+    if (known.has(sid) || created?.ask.what !== 'create') continue
+    const meta = metaOf(sid, created.ask.meta)
+    const unsent = notAtRelay(items)
+    add({
+      sid,
+      title: meta?.title ?? UNREADABLE,
+      part: 'running',
+      status: 'unsent',
+      since: created.queued_at,
+      pending: 0,
+      unsent: unsent.length,
+      refused: unsent.filter((item) => item.state === 'refused').length,
+      ...(meta ? { workspace: meta.workspace } : {}),
+    })
+  }
+  for (const part of Object.values(rows)) part.sort((a, b) => b.since - a.since)
+  return rows
+}
+
+function notAtRelay(items: readonly OutboxItem[]): OutboxItem[] {
+  return items.filter((item) => item.state !== 'acknowledged')
+}
+
+const UNREADABLE = 'A session that this device can’t read'
+
+/** A session's title from its first prompt: the first line, cut at a word. */
+export function titleOf(prompt: string): string {
+  const line = prompt.trim().split('\n', 1)[0] ?? ''
+  if (line.length <= TITLE_CHARS_MAX) return line
+  const cut = line.slice(0, TITLE_CHARS_MAX)
+  const space = cut.lastIndexOf(' ')
+  return `${space > TITLE_CHARS_MAX / 2 ? cut.slice(0, space) : cut}…`
+}
+
+const TITLE_CHARS_MAX = 80

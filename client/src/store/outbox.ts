@@ -1,0 +1,116 @@
+/**
+ * What this device wants from the relay and has not seen done yet: a durable queue, in order per session. Ids are fixed when
+ * an item is queued, so that sending it again changes nothing (I6, F12). Pure functions; net/sender.ts does the work.
+ *
+ *   queued ──send──▸ sent ──answer──▸ acknowledged ──`received` entry──▸ gone
+ *      ▴               ├──connection lost: unknown──▸ queued (same id)
+ *      └──retry── refused ◂──refusal that waiting can't heal
+ */
+import type { ErrorCode } from '@baton/shared/errors.ts'
+import type { CommandKind, Placement } from '@baton/shared/protocol.ts'
+
+export type OutboxAsk =
+  | { what: 'create'; meta: string; place: Placement }
+  | { what: 'command'; kind: CommandKind; body: string; place?: Placement }
+
+/** What the person sees of it. */
+export type OutboxShown =
+  | { as: 'prompt'; text: string }
+  | { as: 'decision'; effect: number; approved: boolean }
+  | { as: 'move'; label: string }
+  | { as: 'stop' }
+  | { as: 'hidden' }
+
+export interface OutboxItem {
+  /** The command's id; for `create` the session's. */
+  id: string
+  /** Order of queueing on this device. */
+  n: number
+  sid: string
+  ask: OutboxAsk
+  shown: OutboxShown
+  state: 'queued' | 'sent' | 'acknowledged' | 'refused'
+  /** Milliseconds since 1970 on this device; for display only. */
+  queued_at: number
+  error?: { code: ErrorCode; message: string }
+}
+
+export type NewOutboxItem = Pick<OutboxItem, 'id' | 'sid' | 'ask' | 'shown'>
+
+/** Refusals that pass by themselves: the same ask is sent again later. */
+const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'offline',
+  'timeout',
+  'too-fast',
+  'store-down',
+  'internal',
+  'not-signed-in',
+])
+
+export function isPassing(code: ErrorCode): boolean {
+  return PASSING.has(code)
+}
+
+export function enqueued(
+  items: readonly OutboxItem[],
+  fresh: readonly NewOutboxItem[],
+  now: number,
+): OutboxItem[] {
+  const last = items.at(-1)?.n ?? 0
+  return [
+    ...items,
+    ...fresh.map((item, i): OutboxItem => ({ ...item, n: last + 1 + i, state: 'queued', queued_at: now })),
+  ]
+}
+
+function isHead(kind: OutboxAsk): boolean {
+  return kind.what === 'create' || kind.kind === 'start'
+}
+
+/** Does `earlier` hold `later` back? Order counts per session; a refused prompt does not hold a stop or a decision. */
+function holds(earlier: OutboxItem, later: OutboxItem): boolean {
+  if (earlier.sid !== later.sid || earlier.state === 'acknowledged') return false
+  if (earlier.state !== 'refused' || isHead(earlier.ask)) return true
+  return later.ask.what === 'command' && later.ask.kind === 'prompt'
+}
+
+/** What may be sent now: at most one item a session is on its way. */
+export function sendable(items: readonly OutboxItem[]): OutboxItem[] {
+  return items.filter(
+    (item, i) => item.state === 'queued' && !items.slice(0, i).some((earlier) => holds(earlier, item)),
+  )
+}
+
+export function withState(
+  items: readonly OutboxItem[],
+  id: string,
+  state: OutboxItem['state'],
+  error?: OutboxItem['error'],
+): OutboxItem[] {
+  return items.map((item) => {
+    if (item.id !== id) return item
+    const { error: _old, ...rest } = item
+    return error ? { ...rest, state, error } : { ...rest, state }
+  })
+}
+
+/** After a lost connection or a reload nobody knows what became of `sent`: it goes again, with the same id. */
+export function resendUnknown(items: readonly OutboxItem[]): OutboxItem[] {
+  return items.map((item) => (item.state === 'sent' ? { ...item, state: 'queued' } : item))
+}
+
+/** Drops the commands that the journal shows as applied. */
+export function withoutApplied(
+  items: readonly OutboxItem[],
+  applied: ReadonlySet<string>,
+): readonly OutboxItem[] {
+  const rest = items.filter((item) => item.ask.what !== 'command' || !applied.has(item.id))
+  return rest.length === items.length ? items : rest
+}
+
+/** Discarding the head of a session that never came to be discards the session's other items with it. */
+export function discarded(items: readonly OutboxItem[], id: string): readonly OutboxItem[] {
+  const gone = items.find((item) => item.id === id)
+  if (!gone) return items
+  return items.filter((item) => item.id !== id && !(isHead(gone.ask) && item.sid === gone.sid))
+}

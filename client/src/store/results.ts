@@ -1,0 +1,64 @@
+/** Reads what effects gave. Results are the agent's and the runner's; anything else than expected reads as text, never throws. */
+import type { Json } from '@baton/shared/guest.ts'
+import * as v from 'valibot'
+import type { ToolResultView } from './items.ts'
+
+const json = v.custom<Json>((value) => value !== undefined)
+
+const Content = v.object({
+  content: v.array(v.looseObject({ type: v.string(), text: v.optional(v.string()) })),
+})
+
+/** The text blocks of a model's answer, as one Markdown text. Calls have items of their own. */
+export function readModelText(result: Json | undefined): string {
+  const parsed = v.safeParse(Content, result)
+  if (!parsed.success) return asText(result)
+  return parsed.output.content
+    .flatMap((block) => (block.type === 'text' && block.text ? [block.text] : []))
+    .join('\n\n')
+    .trim()
+}
+
+const ToolResult = v.object({
+  text: v.string(),
+  is_error: v.boolean(),
+  detail: v.optional(v.record(v.string(), json)),
+})
+
+export function readToolResult(result: Json | undefined): ToolResultView {
+  const parsed = v.safeParse(ToolResult, result)
+  if (!parsed.success) return { text: asText(result), is_error: false }
+  const { text, is_error, detail } = parsed.output
+  return detail ? { text, is_error, detail } : { text, is_error }
+}
+
+const ApproveResult = v.object({
+  approved: v.boolean(),
+  note: v.optional(v.string()),
+  device: v.fallback(v.string(), ''),
+})
+
+export function readApproval(result: Json | undefined): { approved: boolean; note?: string; device: string } {
+  const parsed = v.safeParse(ApproveResult, result)
+  if (!parsed.success) return { approved: false, device: '' }
+  const { approved, note, device } = parsed.output
+  return note === undefined ? { approved, device } : { approved, note, device }
+}
+
+/** The words of an event: a text, or the first of `message`, `text`, `label`, `title` that is one. */
+export function readEventText(data: Json): string {
+  if (typeof data === 'string') return data
+  if (data !== null && typeof data === 'object' && !Array.isArray(data)) {
+    for (const field of ['message', 'text', 'label', 'title']) {
+      const value = data[field]
+      if (typeof value === 'string') return value
+    }
+    return Object.keys(data).length === 0 ? '' : JSON.stringify(data)
+  }
+  return data === null ? '' : JSON.stringify(data)
+}
+
+function asText(value: Json | undefined): string {
+  if (value === undefined || value === null) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value, null, 2)
+}

@@ -1,0 +1,292 @@
+/**
+ * A runner whose work is written by the test: it signs in, serves, claims and appends through a real relay, with the real
+ * protocol and keys, but a test says what the agent asks and what comes out.
+ */
+import { Connection } from '@baton/shared/connection.ts'
+import { callDigest, requestDigest } from '@baton/shared/digest.ts'
+import { openCommand, type BodyOf } from '@baton/shared/entries.ts'
+import type { Json } from '@baton/shared/guest.ts'
+import { accountKey, newDevice, poolTag, sessionKey, type Account, type Device } from '@baton/shared/keys.ts'
+import type { Command, Hint, Notice, Placement, SealedKind, Status } from '@baton/shared/protocol.ts'
+import { httpBlobs } from '@baton/shared/blobs.ts'
+import { utf8 } from '@baton/shared/bytes.ts'
+import { place, sealJson } from '@baton/shared/seal.ts'
+import { until } from './until.ts'
+
+export interface ScriptedRunnerOptions {
+  origin: string
+  account: Account
+  name: string
+  pools?: string[]
+  workspaces?: { path: string; name: string; branch?: string }[]
+  model?: 'anthropic' | 'rehearsal'
+}
+
+interface Held {
+  epoch: number
+  seq: number
+  effects: number
+  inbox: Command[]
+}
+
+type Input = { [key: string]: Json }
+
+export class ScriptedRunner {
+  readonly device: Device
+  readonly name: string
+  /** Sids that were offered and not taken. */
+  readonly offers: string[] = []
+  readonly held = new Map<string, Held>()
+  readonly #account: Account
+  readonly #options: ScriptedRunnerOptions
+  #connection: Connection
+
+  constructor(options: ScriptedRunnerOptions) {
+    this.#options = options
+    this.#account = options.account
+    this.name = options.name
+    this.device = newDevice(options.account)
+    this.#connection = this.#newConnection()
+  }
+
+  #newConnection(): Connection {
+    const { origin, account, name } = this.#options
+    return new Connection({
+      origin,
+      account,
+      device: this.device,
+      about: { name, kind: 'laptop' },
+      onNotice: (notice) => this.#noticed(notice),
+    })
+  }
+
+  async start(): Promise<void> {
+    this.#connection.start()
+    await until(`${this.name} is connected`, () => this.#connection.state.at === 'open')
+    const { pools = [], workspaces = [], model = 'anthropic' } = this.#options
+    const about = { name: this.name, pools, platform: 'linux x64', model, workspaces }
+    await this.#connection.ask('serve', {
+      capacity: 8,
+      tags: pools.map((pool) => poolTag(this.#account, pool)),
+      body: sealJson(accountKey(this.#account), about, place.runner(this.device.id)),
+    })
+  }
+
+  close(): void {
+    this.#connection.close()
+  }
+
+  #noticed(notice: Notice): void {
+    if (notice.t === 'offer' && !this.offers.includes(notice.sid)) this.offers.push(notice.sid)
+    if (notice.t === 'inbox') {
+      const inbox = this.held.get(notice.sid)?.inbox
+      if (inbox && !inbox.some(({ id }) => id === notice.command.id)) inbox.push(notice.command)
+    }
+  }
+
+  /** Waits for an offer, of `sid` or of any session, and claims it. */
+  async take(sid?: string): Promise<string> {
+    const offered = await until(`${this.name} is offered a session`, () =>
+      this.offers.find((offer) => sid === undefined || offer === sid),
+    )
+    this.offers.splice(this.offers.indexOf(offered), 1)
+    await this.claim(offered)
+    return offered
+  }
+
+  async claim(sid: string, effects = 0): Promise<void> {
+    const { epoch, seq } = await this.#connection.ask('claim', { sid })
+    const held: Held = { epoch, seq, effects, inbox: [] }
+    this.held.set(sid, held)
+    const { commands } = await this.#connection.ask('inbox', { sid })
+    for (const command of commands) {
+      if (!held.inbox.some(({ id }) => id === command.id)) held.inbox.push(command)
+    }
+  }
+
+  /** Consumes the next command of a kind and journals it as received. Resolves with what was in it. */
+  async receive(sid: string, kind: Command['kind']): Promise<Json> {
+    const held = this.#of(sid)
+    const command = await until(`a ${kind} arrives at ${this.name}`, () =>
+      held.inbox.find((c) => c.kind === kind),
+    )
+    held.inbox.splice(held.inbox.indexOf(command), 1)
+    const opened = openCommand(this.#key(sid), sid, command) as Json
+    const { id, n, device } = command
+    const body = {
+      kind,
+      id,
+      device,
+      now: 0,
+      command: opened,
+      ...(kind === 'move' ? { place: command.place } : {}),
+    }
+    await this.append(sid, 'received', body as BodyOf<'received'>, {
+      consumes: { n, id },
+      hint: { status: 'running' },
+    })
+    return opened
+  }
+
+  async append<K extends SealedKind>(
+    sid: string,
+    kind: K,
+    body: BodyOf<K>,
+    extra: { hint?: Hint; consumes?: { n: number; id: string }; blobs?: string[] } = {},
+  ): Promise<void> {
+    await this.appendAll(sid, [{ kind, body, ...extra }])
+  }
+
+  /** Many entries in one write. */
+  async appendAll(
+    sid: string,
+    entries: {
+      kind: SealedKind
+      body: unknown
+      hint?: Hint
+      consumes?: { n: number; id: string }
+      blobs?: string[]
+    }[],
+  ): Promise<void> {
+    const held = this.#of(sid)
+    const first = held.seq + 1
+    await this.#connection.ask('append', {
+      sid,
+      epoch: held.epoch,
+      first,
+      entries: entries.map(({ kind, body, blobs = [], ...rest }, i) => ({
+        kind,
+        body: sealJson(this.#key(sid), body, place.entry(sid, kind, first + i)),
+        blobs,
+        ...rest,
+      })),
+    })
+    held.seq += entries.length
+  }
+
+  /** Begins a model call; returns its effect. */
+  async think(sid: string): Promise<number> {
+    const effect = this.#nextEffect(sid)
+    await this.append(sid, 'intent', {
+      effect,
+      kind: 'llm',
+      replay: 'safe',
+      digest: requestDigest('llm', effect),
+      attempt: 1,
+      now: 0,
+      llm: { prior: 0, added: 1 },
+    })
+    return effect
+  }
+
+  stream(sid: string, effect: number, text: string): void {
+    const body = sealJson(this.#key(sid), { text }, place.delta(sid, effect))
+    this.#connection.tell({ t: 'delta', sid, epoch: this.#of(sid).epoch, effect, body })
+  }
+
+  async say(sid: string, effect: number, text: string): Promise<void> {
+    const result = {
+      content: [{ type: 'text', text }],
+      stop_reason: 'end_turn',
+      model: 'scripted',
+      usage: { input_tokens: 1, output_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0 },
+    }
+    await this.append(sid, 'outcome', { effect, now: 0, result, duration_ms: 1200 })
+  }
+
+  /** Asks for an approval; `digest` other than the true one is what a lying relay or runner could show. */
+  async ask(sid: string, name: string, input: Input, digest = callDigest(name, input)): Promise<number> {
+    const effect = this.#nextEffect(sid)
+    await this.append(
+      sid,
+      'intent',
+      {
+        effect,
+        kind: 'approve',
+        replay: 'safe',
+        digest: requestDigest('approve', { name, input, digest }),
+        attempt: 1,
+        now: 0,
+        approve: { name, input, digest },
+      },
+      { hint: { status: 'waiting', notify: true } },
+    )
+    return effect
+  }
+
+  async decided(sid: string, effect: number, approved: boolean, device: string): Promise<void> {
+    await this.append(
+      sid,
+      'outcome',
+      { effect, now: 0, result: { approved, device } },
+      { hint: { status: 'running' } },
+    )
+  }
+
+  async call(sid: string, name: string, input: Input, approval?: number): Promise<number> {
+    const effect = this.#nextEffect(sid)
+    const tool = { name, input, ...(approval === undefined ? {} : { approval }) }
+    await this.append(sid, 'intent', {
+      effect,
+      kind: 'tool',
+      replay: 'never',
+      digest: requestDigest('tool', { name, input }),
+      attempt: 1,
+      now: 0,
+      tool,
+    })
+    return effect
+  }
+
+  async did(sid: string, effect: number, text: string, detail: Input = {}, duration_ms = 40): Promise<void> {
+    const is_error = typeof detail['exit_code'] === 'number' && detail['exit_code'] !== 0
+    await this.append(sid, 'outcome', { effect, now: 0, result: { text, is_error, detail }, duration_ms })
+  }
+
+  /** A result that is too long for its entry. */
+  async didAtLength(sid: string, effect: number, text: string): Promise<void> {
+    const json = JSON.stringify({ text, is_error: false })
+    const blobs = httpBlobs(this.#connection.origin, () => {
+      const { state } = this.#connection
+      return state.at === 'open' ? state.welcome.token : ''
+    })
+    const hash = await blobs.put(sid, this.#key(sid), utf8(json))
+    const blob = { hash, bytes: json.length, head: text.slice(0, 200), tail: text.slice(-200) }
+    await this.append(sid, 'outcome', { effect, now: 0, blob, duration_ms: 900 }, { blobs: [hash] })
+  }
+
+  /** Waits for a prompt: the session is idle. */
+  async rest(sid: string): Promise<void> {
+    const effect = this.#nextEffect(sid)
+    await this.append(
+      sid,
+      'intent',
+      { effect, kind: 'prompt', replay: 'safe', digest: requestDigest('prompt', {}), attempt: 1, now: 0 },
+      { hint: { status: 'idle' } },
+    )
+  }
+
+  async release(sid: string, status: Status, to?: Placement): Promise<void> {
+    const { epoch } = this.#of(sid)
+    await this.#connection.ask('release', { sid, epoch, status, ...(to ? { place: to } : {}) })
+    this.held.delete(sid)
+  }
+
+  effectsOf(sid: string): number {
+    return this.#of(sid).effects
+  }
+
+  #nextEffect(sid: string): number {
+    return ++this.#of(sid).effects
+  }
+
+  #key(sid: string): Uint8Array {
+    return sessionKey(this.#account, sid)
+  }
+
+  #of(sid: string): Held {
+    const held = this.held.get(sid)
+    if (!held) throw new Error(`${this.name} does not hold ${sid}`)
+    return held
+  }
+}
