@@ -1,5 +1,7 @@
 /** What is not a WebSocket: blobs, pairing, health, and the PWA itself. */
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import fastifyStatic from '@fastify/static'
 import { BatonError, ERRORS } from '@baton/shared/errors.ts'
 import { Hash, Id, PairRequest } from '@baton/shared/protocol.ts'
@@ -43,7 +45,7 @@ export async function addHttp(app: FastifyInstance, context: Context): Promise<v
   addBlobs(app, context)
   addPairing(app, context)
   addHealth(app, context)
-  await addClient(app, context.options.clientDir)
+  await addClient(app, context)
 }
 
 function answerOf(context: Context, error: unknown): Pick<BatonError, 'code'> & { message: string } {
@@ -136,8 +138,10 @@ function addHealth(app: FastifyInstance, { redis, store, options }: Context): vo
 }
 
 /** The PWA: hashed files for ever, the rest asked for anew; any other page is its first page. */
-async function addClient(app: FastifyInstance, clientDir: string | undefined): Promise<void> {
-  if (clientDir !== undefined) {
+async function addClient(app: FastifyInstance, { options, log }: Context): Promise<void> {
+  const { clientDir } = options
+  const isBuilt = clientDir !== undefined && existsSync(join(clientDir, 'index.html'))
+  if (isBuilt) {
     await app.register(fastifyStatic, {
       root: clientDir,
       cacheControl: false,
@@ -146,8 +150,8 @@ async function addClient(app: FastifyInstance, clientDir: string | undefined): P
         reply.header('cache-control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache')
       },
     })
-  }
-  app.setNotFoundHandler((request, reply) => notFound(request, reply, clientDir !== undefined))
+  } else if (clientDir !== undefined) log.warn({ clientDir }, 'the client is not built: no pages are served')
+  app.setNotFoundHandler((request, reply) => notFound(request, reply, isBuilt))
 }
 
 function notFound(request: FastifyRequest, reply: FastifyReply, hasClient: boolean): FastifyReply {

@@ -74,8 +74,9 @@ export class Sweeper {
       }
       await this.#redis.set(keys.usage, bytes)
       for (const [sid, holder] of Object.entries(await this.#redis.hgetall(keys.leases))) {
-        if ((await readState(this.#redis, sid))?.holder !== holder)
-          await this.#scheduler.changed(account, sid)
+        const state = await readState(this.#redis, sid)
+        if (!state) await this.#redis.hdel(keys.leases, sid)
+        else if (state.holder !== holder) await this.#scheduler.changed(account, sid)
       }
     }
   }

@@ -111,11 +111,14 @@ export class RawPeer {
   readonly refusals: Refusal[] = []
   readonly closed: Promise<{ code: number; reason: string }>
   readonly #waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>()
+  readonly #about: string
   #re = 0
   #read = 0
 
-  constructor(relay: Pick<RunningRelay, 'url'>, member: Member = newMember()) {
+  /** `about`: what the device says of itself, sealed. */
+  constructor(relay: Pick<RunningRelay, 'url'>, member: Member = newMember(), about = 'AAAA') {
     this.member = member
+    this.#about = about
     this.socket = new WebSocket(`${relay.url.replace('http', 'ws')}${SOCKET_PATH}`)
     this.socket.on('error', () => undefined)
     this.socket.on('message', (data) => this.#hear(JSON.parse((data as Buffer).toString()) as RelayFrame))
