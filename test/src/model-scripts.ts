@@ -27,4 +27,18 @@ export const SCRIPTS: Record<string, Script> = {
     ],
     [say('The README was counted.')],
   ],
+
+  /** Calls one tool of the repository's own. */
+  probe: [[call('probe', {})], [say('It was probed.')]],
+  launch: [[call('launch', {})], [say('It was launched.')]],
+
+  /** A file, an edit and a command that need approval, then a summary. */
+  edit: [
+    [call('write', { path: 'notes/plan.md', content: '# Plan\n\n- begin\n' })],
+    [
+      call('edit', { path: 'notes/plan.md', old_string: '- begin', new_string: '- begun' }),
+      call('bash', { command: 'wc -c notes/plan.md > size.txt' }),
+    ],
+    [say('Planned.')],
+  ],
 }

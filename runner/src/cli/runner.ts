@@ -7,6 +7,7 @@ import {
   joinByLink,
   loadIdentity,
   loadOrigin,
+  newIdentity,
   prepareData,
   saveIdentity,
   saveOrigin,
@@ -42,9 +43,13 @@ export async function runner(args: string[]): Promise<number> {
   )
   await prepareData(data)
   if (values.join !== undefined) await joinAccount(data, values.join)
-  const identity = await loadIdentity(data)
   const origin = values.relay ?? (await loadOrigin(data))
-  if (!identity || origin === undefined) throw new BatonError('no-identity')
+  if (origin === undefined) throw new BatonError('no-identity')
+  // Told a relay and nothing else, this is the first device of a new account.
+  const identity =
+    (await loadIdentity(data)) ?? (values.relay === undefined ? undefined : await newIdentity(data))
+  if (!identity) throw new BatonError('no-identity')
+  if (values.relay !== undefined) await saveOrigin(data, values.relay)
 
   const folders = (values.workspace ?? []).map((folder) => resolve(folder))
   const hands = await createHands({

@@ -3,8 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
 import { resolve } from 'node:path'
 import { Backoff } from '@baton/shared/backoff.ts'
-import { newAccount, newDevice } from '@baton/shared/keys.ts'
-import { loadIdentity, prepareData, saveIdentity, saveOrigin, type Identity } from '../daemon/identity.ts'
+import { loadIdentity, prepareData, newIdentity, saveOrigin, type Identity } from '../daemon/identity.ts'
 import { Link } from '../daemon/link.ts'
 import { DATA, dataFolder, number, parse } from './args.ts'
 import { BATON, child, end, message, RELAY } from './children.ts'
@@ -27,7 +26,7 @@ export async function up(args: string[]): Promise<number> {
   const host = values.host ?? (values.lan ? '0.0.0.0' : '127.0.0.1')
   const data = dataFolder(values.data)
   await prepareData(data)
-  const identity = (await loadIdentity(data)) ?? (await firstIdentity(data))
+  const identity = (await loadIdentity(data)) ?? (await newIdentity(data))
 
   const stopping = untilStopped()
   const parts = new Parts()
@@ -91,13 +90,6 @@ class Parts {
       )
     }, this.#backoff.next())
   }
-}
-
-async function firstIdentity(data: string): Promise<Identity> {
-  const account = newAccount()
-  const identity = { account, device: newDevice(account) }
-  await saveIdentity(data, identity)
-  return identity
 }
 
 async function greet(identity: Identity, origin: string, host: string, workspace: string): Promise<void> {

@@ -7,6 +7,7 @@ import { BatonError } from '@baton/shared/errors.ts'
 import {
   identityFromJson,
   identityToJson,
+  newAccount,
   newDevice,
   openPairing,
   pairingOffer,
@@ -40,6 +41,14 @@ export async function loadIdentity(data: string): Promise<Identity | undefined> 
 
 export async function saveIdentity(data: string, { account, device }: Identity): Promise<void> {
   await writeAtomic(join(data, 'identity.json'), `${identityToJson(account, device)}\n`)
+}
+
+/** Makes an account whose first device is this machine, and saves it. */
+export async function newIdentity(data: string): Promise<Identity> {
+  const account = newAccount()
+  const identity = { account, device: newDevice(account) }
+  await saveIdentity(data, identity)
+  return identity
 }
 
 const RelayFile = v.object({ origin: v.string() })

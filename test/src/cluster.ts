@@ -1,0 +1,109 @@
+/**
+ * A relay with its own Redis, a model server, a repository and runners of one account, all of them real processes: what
+ * takeover and fault tests need.
+ */
+import { join } from 'node:path'
+import { newAccount, newDevice, type Account } from '@baton/shared/keys.ts'
+import { saveIdentity, saveOrigin } from '@baton/runner/daemon/identity.ts'
+import { TestClient } from './client.ts'
+import { alive, Ground, signal, type Model, type Relay } from './processes.ts'
+import type { Process } from './process.ts'
+import { makeRepo, type RepoOptions } from './repo.ts'
+import { until } from './until.ts'
+
+export interface ClusterRunner {
+  name: string
+  id: string
+  data: string
+  process: Process
+}
+
+export interface ClusterOptions {
+  /** Name of a script in model-scripts.ts. */
+  script: string
+  repo?: RepoOptions
+  /** Short, so that what waits for its end does not wait long. */
+  lease_ms?: number
+  env?: NodeJS.ProcessEnv
+}
+
+export class Cluster implements AsyncDisposable {
+  readonly ground: Ground
+  readonly relay: Relay
+  readonly model: Model
+  readonly repo: string
+  readonly account: Account
+  readonly client: TestClient
+  readonly #env: NodeJS.ProcessEnv
+
+  private constructor(
+    parts: Pick<Cluster, 'ground' | 'relay' | 'model' | 'repo' | 'account' | 'client'>,
+    env: NodeJS.ProcessEnv,
+  ) {
+    this.ground = parts.ground
+    this.relay = parts.relay
+    this.model = parts.model
+    this.repo = parts.repo
+    this.account = parts.account
+    this.client = parts.client
+    this.#env = env
+  }
+
+  static async open({
+    script,
+    repo: repoOptions,
+    lease_ms = 1500,
+    env = {},
+  }: ClusterOptions): Promise<Cluster> {
+    const ground = await Ground.open()
+    const repo = await ground.newFolder('repo')
+    makeRepo(repo, repoOptions)
+    const all = { BATON_LEASE_MS: String(lease_ms), BATON_HEARTBEAT_MS: '500', ...env }
+    const [relay, model] = await Promise.all([ground.relay({ env: all }), ground.model(script)])
+    const account = newAccount()
+    const client = await TestClient.open(relay.url, account)
+    return new Cluster({ ground, relay, model, repo, account, client }, all)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client[Symbol.asyncDispose]()
+    await this.ground.close()
+  }
+
+  /** Starts a runner of the account and waits until it is announced. */
+  async runner(
+    name: string,
+    options: { env?: NodeJS.ProcessEnv; data?: string; args?: string[] } = {},
+  ): Promise<ClusterRunner> {
+    const device = newDevice(this.account)
+    const data = options.data ?? (await this.ground.newFolder(`runner-${name}`))
+    await saveIdentity(data, { account: this.account, device })
+    await saveOrigin(data, this.relay.url)
+    const { process } = await this.ground.runner({
+      ...{ name, data, model: this.model },
+      env: { ...this.#env, ...options.env },
+      args: ['--workspace', this.repo, ...(options.args ?? [])],
+    })
+    await process.waitFor(`${name} is announced`, async () =>
+      (await this.client.link.ask('list', {})).runners.some(
+        (known) => known.device === device.id && known.online,
+      ),
+    )
+    return { name, id: device.id, data, process }
+  }
+
+  /** SIGKILL, and waits until it is gone. */
+  async kill(runner: ClusterRunner): Promise<void> {
+    signal(runner.process.pid, 'SIGKILL')
+    await until(`${runner.name} is dead`, () => !alive(runner.process.pid))
+  }
+
+  /** Starts a session of the coder in the repository. */
+  session(on: ClusterRunner, mode: 'ask' | 'full' = 'ask'): Promise<string> {
+    return this.client.start({ prefer: on.id }, { agent: 'coder', workspace: this.repo, mode })
+  }
+
+  worktree(runner: ClusterRunner, sid: string): string {
+    return join(runner.data, 'worktrees', sid)
+  }
+}
