@@ -106,6 +106,7 @@ describe('arrows', () => {
     ['relay/src/lua/a.ts', "import { x } from '../keys.ts'"],
     ['relay/test/a.test.ts', "import { until } from '@baton/test/until.ts'"],
     ['relay/src/a.ts', "import * as v from 'valibot'"],
+    ['test/test/a.test.ts', "import { x } from '../../scripts/lib/x.mjs'"],
   ])('%s may %s', (path, text) => {
     expect(faults(path, text)).toEqual([])
   })
