@@ -41,4 +41,14 @@ export const SCRIPTS: Record<string, Script> = {
     ],
     [say('Planned.')],
   ],
+
+  /** Says and does things with words that the relay must never see (blind.test.ts). */
+  canaries: [
+    [
+      say('I look for canary-prompt-7f3a.'),
+      call('bash', { command: 'ls; cat canary-file-c0de.txt; echo canary-output-5e5e' }),
+    ],
+    [call('write', { path: 'canary-file-c0de-2.txt', content: 'canary-code-91bc again' })],
+    [say('Found canary-code-91bc.')],
+  ],
 }
