@@ -1,10 +1,12 @@
 import { defineConfig } from 'vitest/config'
 
+const builds = { globalSetup: ['scripts/lib/vitest-setup.mjs'] }
+
 /** One project a workspace: `npx vitest run --project relay`, or by a part of the path: `npx vitest run relay/test/lease`. */
-function workspace(name: string) {
+function workspace(name: string, setup: Partial<typeof builds> = {}) {
   return {
     extends: true as const,
-    test: { name, include: [`${name}/test/**/*.test.{ts,tsx}`], sequence: { groupOrder: 0 } },
+    test: { name, include: [`${name}/test/**/*.test.{ts,tsx}`], sequence: { groupOrder: 0 }, ...setup },
   }
 }
 
@@ -19,13 +21,14 @@ export default defineConfig({
       workspace('shared'),
       workspace('relay'),
       workspace('client'),
-      workspace('guest'),
-      workspace('runner'),
+      workspace('guest', builds),
+      workspace('runner', builds),
       {
         extends: true,
         test: {
           name: 'test',
           include: ['test/test/**/*.test.ts'],
+          ...builds,
           // Real processes and a browser: one file at a time, and only when the others are through.
           fileParallelism: false,
           sequence: { groupOrder: 1 },

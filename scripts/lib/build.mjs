@@ -15,7 +15,7 @@ import { root } from './root.mjs'
  * @property {string} what shown while it is built
  * @property {string[]} inputs files and folders, relative to the repository
  * @property {string[]} packages npm packages whose version matters
- * @property {string} output exists when built
+ * @property {string[]} outputs exist when built
  * @property {string[]} command arguments of Node 24
  * @property {string} [cwd]
  */
@@ -26,8 +26,15 @@ export const ARTIFACTS = {
     what: 'Building the engine (half a minute, once)',
     inputs: ['guest/src/build-engine.ts', 'guest/src/engine'],
     packages: ['quickjs-wasi', 'binaryen'],
-    output: 'guest/dist/engine.wasm',
+    outputs: ['guest/dist/engine.wasm', 'guest/dist/engine.json'],
     command: ['guest/src/build-engine.ts'],
+  },
+  agents: {
+    what: 'Bundling the agents',
+    inputs: ['guest/src/build-agents.ts', 'guest/src/bundle.ts', 'guest/src/agents', 'guest/src/sdk'],
+    packages: ['rolldown'],
+    outputs: ['guest/dist/agents/coder.js', 'guest/dist/agents/toy.js'],
+    command: ['guest/src/build-agents.ts'],
   },
   client: {
     what: 'Building the client',
@@ -51,7 +58,7 @@ export const ARTIFACTS = {
       'virtua',
       'valibot',
     ],
-    output: 'client/dist/index.html',
+    outputs: ['client/dist/index.html', 'client/dist/sw.js'],
     command: ['../node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn'],
     cwd: 'client',
   },
@@ -81,6 +88,9 @@ function inputsHash({ inputs, packages, command }) {
   return hash.digest('hex')
 }
 
+/** @param {Artifact} artifact */
+const isBuilt = ({ outputs }) => outputs.every((path) => existsSync(join(root, path)))
+
 /** @param {string} name */
 const stampOf = (name) => join(root, 'build', `${name}.inputs`)
 
@@ -90,7 +100,7 @@ const stampOf = (name) => join(root, 'build', `${name}.inputs`)
  */
 export function stateOf(name) {
   const artifact = /** @type {Artifact} */ (ARTIFACTS[name])
-  if (!existsSync(join(root, artifact.output))) return 'missing'
+  if (!isBuilt(artifact)) return 'missing'
   const stamp = stampOf(name)
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === inputsHash(artifact) ? 'current' : 'stale'
 }
@@ -122,7 +132,7 @@ async function build(name) {
       cwd: join(root, artifact.cwd ?? ''),
       capture: true,
     })
-    if (code !== 0 || !existsSync(join(root, artifact.output))) {
+    if (code !== 0 || !isBuilt(artifact)) {
       throw new Refusal(
         `${output.trim()}\nThe ${name} could not be built. Correct what is said above, then run it again.`,
       )

@@ -4,7 +4,7 @@ import { say } from './progress.mjs'
 
 /** @param {{ name: string }} project */
 export default async function setup(project) {
-  const needed = project.name === 'test' ? ['engine', 'client'] : ['engine']
+  const needed = project.name === 'test' ? ['engine', 'agents', 'client'] : ['engine', 'agents']
   await ensureBuilt(needed.filter((name) => stateOf(name) === 'missing'))
   const stale = needed.filter((name) => stateOf(name) === 'stale')
   if (stale.length > 0) say(`Testing with an older build of: ${stale.join(', ')}. To renew it: npm run build`)

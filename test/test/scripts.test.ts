@@ -185,7 +185,7 @@ describe('builds', () => {
     writeFileSync(
       builder,
       `import fs from 'node:fs'; fs.mkdirSync('guest/dist', { recursive: true });
-       fs.writeFileSync('guest/dist/engine.wasm', ''); fs.appendFileSync('built', 'x')`,
+       for (const name of ['wasm', 'json']) fs.writeFileSync('guest/dist/engine.' + name, ''); fs.appendFileSync('built', 'x')`,
     )
     const build = () => {
       const code = `
