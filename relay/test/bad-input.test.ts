@@ -166,7 +166,7 @@ describe('limits', () => {
     expect((await fourth.closed).code).toBe(CLOSE['too-fast'])
   })
 
-  test('P7: ping is answered; a peer that falls silent is closed after at least two heartbeats (F4)', async () => {
+  test('P7, F4: ping is answered; a peer that falls silent is closed after at least two heartbeats', async () => {
     const quick = await relayForTest(redis, { heartbeat_ms: 40 })
     const peer = await RawPeer.signIn(quick)
     const { heartbeat_ms, timeout_ms } = peer.of('welcome')[0] ?? { heartbeat_ms: 0, timeout_ms: 0 }

@@ -24,7 +24,7 @@ beforeEach(async () => {
 const waiting = async () => (await phone.ask('inbox', { sid })).commands
 
 describe('commands', () => {
-  test('I6: sent three times with one id, over two devices and connections, it waits once (F12)', async () => {
+  test('I6, F12: sent three times with one id, over two devices and connections, it waits once', async () => {
     const id = newId()
     const tablet = await RawPeer.signIn(relay, newMember(phone.member.account))
     const answers = await Promise.all([phone, tablet, phone].map((peer) => peer.command(sid, { id })))

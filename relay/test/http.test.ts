@@ -203,7 +203,7 @@ describe('pages', () => {
     }
   })
 
-  test('W3: health is asked of the store, not of memory (F6)', async () => {
+  test('W3, F6: health is asked of the store, not of memory', async () => {
     const { status, store } = (await (await fetch(`${relay.url}/healthz`)).json()) as Record<string, string>
     expect([status, store]).toEqual(['ok', peer.of('welcome')[0]?.store])
   })

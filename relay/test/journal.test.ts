@@ -61,7 +61,7 @@ describe('append', () => {
     expect(await stranger.refused('read', { sid, from: 1 })).toBe('no-session')
   })
 
-  test('I2: entries are numbered 1, 2, 3 …, and J1: what does not follow the end is refused whole', async () => {
+  test('I2, J1: entries are numbered 1, 2, 3 …, and what does not follow the end is refused whole', async () => {
     await runner.ask('append', append(2, entries(3)))
     for (const first of [1, 3, 4, 6, 7, 1000]) {
       expect(await runner.refused('append', append(first, entries(2, 'bmV3')))).toBe('wrong-seq')
@@ -79,7 +79,7 @@ describe('append', () => {
     expect(await seqsOf()).toEqual([1])
   })
 
-  test('J2: an append whose answer was lost may be sent again, and is written once', async () => {
+  test('J2, I4: an append whose answer was lost may be sent again, and is written once', async () => {
     const first = await runner.ask('append', append(2, entries(3)))
     await runner.ask('append', append(5))
     expect(await runner.ask('append', append(2, entries(3)))).toEqual(first)

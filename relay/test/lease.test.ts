@@ -55,7 +55,7 @@ describe('claim', () => {
     ])
   })
 
-  test('I1: of many claims at once, one wins (F16, F25)', async () => {
+  test('I1, F16, F25: of many claims at once, one wins', async () => {
     const peers = await Promise.all(
       Array.from({ length: 8 }, () => RawPeer.signIn(relay, newMember(a.member.account))),
     )
@@ -76,7 +76,7 @@ describe('claim', () => {
 })
 
 describe('renew', () => {
-  test('L2: extends a lease that lives, and names those that do not (F22)', async () => {
+  test('L2, F22: extends a lease that lives, and names those that do not', async () => {
     const look = lookInto(redis)
     const expiry = async () => Number(await look.hget(sessionKeys(sid).state, 'expires_at'))
     await a.ask('claim', { sid })
@@ -127,7 +127,7 @@ describe('release', () => {
 })
 
 describe('expiry', () => {
-  test('F17: the append of a runner whose lease ran out is refused, also before anybody noticed (L4, F24)', async () => {
+  test('F17, L4, F24: the append of a runner whose lease ran out is refused, also before anybody noticed', async () => {
     const zombie = await RawPeer.signIn(unswept)
     const session = await zombie.session()
     await zombie.ask('claim', { sid: session })

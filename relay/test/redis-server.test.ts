@@ -92,7 +92,7 @@ describe('the private Redis', () => {
     expect(await lookInto(next).get('key')).toBe('kept')
   })
 
-  test('D3: stale files of a run that was cut off do not hinder, a torn last write is dropped (F49)', async () => {
+  test('D3, F49: stale files of a run that was cut off do not hinder, a torn last write is dropped', async () => {
     const dataDir = await temporaryFolder()
     const first = await startRedis({ dataDir, log: silent })
     const look = lookInto(first)

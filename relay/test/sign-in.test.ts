@@ -25,7 +25,7 @@ describe('sign-in', () => {
     expect(welcome?.token).not.toBe(second.of('welcome')[0]?.token)
   })
 
-  test('N1: a handshake that is not finished in time is closed (F6, F8)', async () => {
+  test('N1, F6, F8: a handshake that is not finished in time is closed', async () => {
     const hasty = await relayForTest(redis, { handshake_ms: 50 })
     const silentPeer = new RawPeer(hasty)
     const half = new RawPeer(hasty)

@@ -70,7 +70,7 @@ describe('two relays on one Redis', () => {
     expect(await lookInto(redis).pttl('baton:sweep')).toBeGreaterThan(-2)
   })
 
-  test('R1: when one ends, its peers go on at the other (P9)', async () => {
+  test('R1, P9: when one ends, its peers go on at the other', async () => {
     const third = await relayForTest(redis)
     const sid = await phone.session()
     const peer = await RawPeer.signIn(third, phone.member)

@@ -30,7 +30,7 @@ const delta = (effect: number, body: string, epoch = lease.epoch) =>
   runner.sendFrame({ t: 'delta', sid, epoch, effect, body })
 
 describe('watch', () => {
-  test('F3: what was missed comes first, then what is new, each once and in order (J7)', async () => {
+  test('F3, J7: what was missed comes first, then what is new, each once and in order', async () => {
     await append(2, entries(40))
     expect(await phone.ask('watch', { sid, from: 1 })).toEqual({ tail: 41 })
     await until(() => phone.seqs(sid).length === 41, 'it has caught up')
@@ -74,7 +74,7 @@ describe('watch', () => {
     expect(phone.of('entries').length).toBeGreaterThan(4)
   })
 
-  test('J8: a cursor beyond the end is told that the journal was rolled back (F23)', async () => {
+  test('J8, F23: a cursor beyond the end is told that the journal was rolled back', async () => {
     await phone.ask('watch', { sid, from: 8 })
     expect(await phone.notice('gap')).toEqual({ t: 'gap', sid, reason: 'rolled-back', from: 1, tail: 1 })
     await append(2, entries(3))

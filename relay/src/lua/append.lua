@@ -25,7 +25,7 @@
 --   no-blob hash
 --   no-session
 local HEAD, WIDTH = 7, 8
-local state = redis.call('HMGET', KEYS[1], 'account', 'holder', 'expires_at', 'epoch', 'seq', 'status')
+local state = redis.call('HMGET', KEYS[1], 'account', 'holder', 'expires_at', 'epoch', 'seq', 'status', 'bytes')
 if state[1] ~= ARGV[1] then return { 'no-session' } end
 local now = now_ms()
 if state[2] ~= ARGV[3] or state[4] ~= ARGV[4] or not is_live(state[2], state[3], now) then return { 'lease-lost' } end
@@ -56,7 +56,7 @@ for base = HEAD, #ARGV - 1, WIDTH do
   end
 end
 
-local seq, bytes, status, changes = tail, 0, state[6], {}
+local seq, bytes, status, changes = tail, tonumber(state[7]), state[6], {}
 for base = HEAD, #ARGV - 1, WIDTH do
   seq = seq + 1
   local kind, body, n = ARGV[base + 1], ARGV[base + 3], ARGV[base + 7]
@@ -74,8 +74,7 @@ for base = HEAD, #ARGV - 1, WIDTH do
   end
   if kind == 'outcome' then redis.call('DEL', KEYS[5]) end
 end
-redis.call('HSET', KEYS[1], 'seq', seq, 'status', status, 'changed_at', now, unpack(changes))
-redis.call('HINCRBY', KEYS[1], 'bytes', bytes)
+redis.call('HSET', KEYS[1], 'seq', seq, 'status', status, 'bytes', bytes, 'changed_at', now, unpack(changes))
 redis.call('PUBLISH', ARGV[6], 'journal')
 if status ~= state[6] or next(consumed) then redis.call('PUBLISH', ARGV[7], 'session ' .. ARGV[2]) end
 return { 'ok', seq, now }
