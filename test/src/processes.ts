@@ -204,9 +204,9 @@ function marked(folder: string): number[] {
     .map(Number)
     .filter((pid) => {
       try {
-        return (
-          readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`${MARK}=${folder}`) && alive(pid)
-        )
+        const hasMark = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`${MARK}=${folder}`)
+        // Redis writes its title over its environment; the title names its socket in the folder.
+        return (hasMark || commandOf(pid).includes(`${folder}/`)) && alive(pid)
       } catch {
         return false
       }
