@@ -1,0 +1,100 @@
+/** Repositories and machines for the tests of workspaces. */
+import { execFileSync } from 'node:child_process'
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll } from 'vitest'
+import type { Checkpoint, Workspace } from '../src/workspace/workspace.ts'
+
+const made: string[] = []
+afterAll(() => {
+  for (const path of made) rmSync(path, { recursive: true, force: true })
+})
+
+export const SID = 'k3J_sessionOne-000001'
+export const SHORT = SID.slice(0, 8)
+
+export function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'baton-workspace-'))
+  made.push(path)
+  return path
+}
+
+/** Runs the person's own git. */
+export function git(cwd: string, ...args: string[]): string {
+  const identity = ['-c', 'user.name=Person', '-c', 'user.email=person@localhost']
+  return execFileSync('git', [...identity, '-c', 'init.defaultBranch=main', ...args], {
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  }).toString()
+}
+
+export function put(root: string, files: Record<string, string | Uint8Array>): void {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), content)
+  }
+}
+
+/** A repository with one commit of these files. */
+export function repository(
+  files: Record<string, string | Uint8Array> = { 'a.txt': 'a\n' },
+  ...init: string[]
+): string {
+  const path = join(folder(), 'project')
+  mkdirSync(path)
+  git(path, 'init', '--quiet', ...init)
+  put(path, files)
+  git(path, 'add', '-A')
+  git(path, 'commit', '--quiet', '--no-gpg-sign', '-m', 'start')
+  return path
+}
+
+/** Every file below a folder except .git: path (as latin1) → kind, executable bit and bytes. */
+export function filesOf(root: string): Record<string, string> {
+  const found: Record<string, string> = {}
+  const top = Buffer.from(root).toString('latin1')
+  const walk = (at: string): void => {
+    for (const name of readdirSync(Buffer.from(`${top}/${at}`, 'latin1'), { encoding: 'latin1' })) {
+      if (name === '.git') continue
+      const path = at === '' ? name : `${at}/${name}`
+      const full = Buffer.from(`${top}/${path}`, 'latin1')
+      const info = lstatSync(full)
+      if (info.isDirectory()) walk(path)
+      else if (info.isSymbolicLink()) found[path] = `link ${readlinkSync(full)}`
+      else found[path] = `${info.mode & 0o100 ? 'x' : '-'} ${readFileSync(full).toString('hex')}`
+    }
+  }
+  walk('')
+  return found
+}
+
+export const status = (root: string): string => git(root, 'status', '--porcelain', '-uall', '-b')
+
+/** Takes checkpoints as the session loop does, and keeps every pack. */
+export class Courier {
+  readonly packs: Uint8Array[] = []
+  #last: Checkpoint | undefined
+
+  get last(): Checkpoint {
+    if (!this.#last) throw new Error('no checkpoint was taken')
+    return this.#last
+  }
+
+  async take(workspace: Workspace): Promise<Checkpoint> {
+    const checkpoint = await workspace.checkpoint()
+    if (!checkpoint) throw new Error('nothing changed since the last checkpoint')
+    this.packs.push(await workspace.pack(checkpoint.commit, this.#last?.commit))
+    this.#last = checkpoint
+    return checkpoint
+  }
+}
