@@ -117,7 +117,9 @@ export class GitWorkspace implements Workspace {
       const tree = covered ? await this.#shadow.store() : stored
       const kept = await this.#keep(tree, here, target, known)
       if (tree !== target.tree) await this.#shadow.lay(target.tree)
-      if (here.head !== target.head || here.branch !== target.branch || kept !== undefined) {
+      // Another runner on the same clone moves our HEAD with its branch, but not our index.
+      const still = tree === target.tree && known?.head === target.head
+      if (!still || here.head !== target.head || here.branch !== target.branch) {
         await this.#moveHead(target.head, await this.#freeBranch(target.head, target.branch, here.branch))
       }
       if (known?.commit === target.commit) this.#last = target

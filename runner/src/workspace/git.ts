@@ -9,7 +9,6 @@
  * A checkpoint holds files, HEAD and branch. What was staged is unstaged after a move, a merge or rebase under way is not
  * under way any more, other branches and stashes made meanwhile stay behind.
  */
-import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BatonError } from '@baton/shared/errors.ts'
@@ -50,7 +49,7 @@ export async function openGitWorkspace(options: OpenOptions): Promise<GitWorkspa
   const git = new GitProgram(options.git)
   const paths = placesOf(options.data, options.sid)
   const present = await findLinked(paths.root)
-  if (present && (await isReady(paths.shadow))) {
+  if (present && (await isAt(paths.shadow, 'ready'))) {
     return GitWorkspace.attach({ git, sid: options.sid, data: options.data, ...paths, ...present })
   }
 
@@ -63,7 +62,7 @@ export async function openGitWorkspace(options: OpenOptions): Promise<GitWorkspa
   const tree = await storePersonsFiles(git, repository, head, repository.top, options.data, paths.shadow)
   const workspace = await createWorkTree(git, repository, options.data, options.sid, head)
   await workspace.fill(tree, head)
-  await markReady(paths.shadow)
+  await markStage(paths.shadow, 'ready')
   return workspace
 }
 
@@ -80,13 +79,13 @@ export async function restoreGitWorkspace(
   const paths = placesOf(data, sid)
   const packs = new PackList(options.packs)
   const present = await findLinked(paths.root)
-  if (present && (await isReady(paths.shadow))) {
+  if (present && (await isAt(paths.shadow, 'ready'))) {
     const workspace = await GitWorkspace.attach({ git, sid, data, ...paths, ...present })
     if ((await workspace.knownCheckpoint())?.commit !== checkpoint.commit) {
       await applyPacks(git, present.repository, packs, checkpoint)
     }
     const kept = await workspace.adopt(checkpoint)
-    await markReady(paths.shadow)
+    await markStage(paths.shadow, 'ready')
     return kept === undefined ? workspace : Object.assign(workspace, { kept })
   }
 
@@ -95,7 +94,7 @@ export async function restoreGitWorkspace(
   const workspace = await createWorkTree(git, repository, data, sid, checkpoint.head)
   await workspace.fill(checkpoint.tree, checkpoint.head, checkpoint.branch)
   await workspace.arrived(checkpoint)
-  await markReady(paths.shadow)
+  await markStage(paths.shadow, 'ready')
   return workspace
 }
 
@@ -103,13 +102,15 @@ function placesOf(data: string, sid: string): { root: string; shadow: string } {
   return { root: join(data, 'worktrees', sid), shadow: join(data, 'checkpoints', sid) }
 }
 
-/** Written when a work tree is complete, so that a half-made one is never taken for whole. */
-async function markReady(shadow: string): Promise<void> {
-  await writeFile(join(shadow, 'ready'), '')
+/** How far the making of a work tree got, so that a half-made one is never taken for whole. */
+type Stage = 'making' | 'ready'
+
+async function markStage(shadow: string, stage: Stage): Promise<void> {
+  await writeFile(join(shadow, 'stage'), stage)
 }
 
-async function isReady(shadow: string): Promise<boolean> {
-  return (await readFile(join(shadow, 'ready'), 'utf8').catch(() => undefined)) !== undefined
+async function isAt(shadow: string, stage: Stage): Promise<boolean> {
+  return (await readFile(join(shadow, 'stage'), 'utf8').catch(() => '')) === stage
 }
 
 /** The tree of what the person sees: tracked, staged and untracked files; not the ignored ones. */
@@ -151,10 +152,11 @@ async function createWorkTree(
   head: string,
 ): Promise<GitWorkspace> {
   const paths = placesOf(data, sid)
-  const halfMade = existsSync(paths.shadow) && !(await isReady(paths.shadow))
-  if (halfMade) await rm(paths.root, { recursive: true, force: true })
+  if (await isAt(paths.shadow, 'making')) await rm(paths.root, { recursive: true, force: true })
   else await moveAside(paths.root)
   await rm(paths.shadow, { recursive: true, force: true })
+  await mkdir(paths.shadow, { recursive: true })
+  await markStage(paths.shadow, 'making')
   await mkdir(join(data, 'worktrees'), { recursive: true })
   const args = ['worktree', 'add', '--force', '--no-checkout', '--detach', paths.root, head]
   await git.bytes(args, { cwd: repository.common })

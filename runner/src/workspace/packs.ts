@@ -87,23 +87,26 @@ export async function applyPacks(
   packs: PackList,
   checkpoint: Checkpoint,
 ): Promise<void> {
-  if (!(await hasCommit(git, repository, checkpoint.commit))) {
-    for (const bundle of await missingPacks(git, repository, packs)) await bringIn(git, repository, bundle)
-  }
+  const here = await hasCommit(git, repository, checkpoint.commit)
+  if (here && (await isWhole(git, repository, checkpoint))) return
+  for (const bundle of await missingPacks(git, repository, packs)) await bringIn(git, repository, bundle)
+  if (await isWhole(git, repository, checkpoint)) return
+  const short = checkpoint.commit.slice(0, 12)
+  throw new BatonError('checkpoint-torn', `(the packs do not hold ${short} as the journal tells it)`)
+}
+
+/** Is the commit as told, and is every file of it there? */
+async function isWhole(git: GitProgram, repository: Repository, checkpoint: Checkpoint): Promise<boolean> {
   const cwd = repository.common
   const { commit, tree, head } = checkpoint
   const [names, files] = await Promise.all([
     git.run(['rev-parse', '--quiet', `${commit}^{tree}`, `${commit}^1`], { cwd }),
-    // Every file of it is there, before anything is touched.
     git.run(['rev-list', '--objects', '--quiet', '--max-count=1', commit], {
       cwd,
       timeout_ms: PACK_TIMEOUT_MS,
     }),
   ])
-  if (names.code !== 0 || names.stdout.toString('utf8') !== `${tree}\n${head}\n`) {
-    throw new BatonError('checkpoint-torn', `(no commit ${commit.slice(0, 12)} as the journal tells it)`)
-  }
-  if (files.code !== 0) throw new BatonError('checkpoint-torn', '(files are missing from the packs)')
+  return names.code === 0 && names.stdout.toString('utf8') === `${tree}\n${head}\n` && files.code === 0
 }
 
 /**
