@@ -5,8 +5,10 @@ import { sessionKeys } from './keys.ts'
 
 /** Well under a frame, with room for the largest single entry on top. */
 const PAGE_BYTES = 512 << 10
-/** Entries asked of Redis at once: at most 16 MB, even when each is as large as it may be. */
-const FETCH_ENTRIES = 64
+/** Entries asked of Redis at first: 2 MB, should each be as large as it may be. Then as many as are likely to fit. */
+const FIRST_FETCH = 8
+/** About what an entry takes beside its body. */
+const ENTRY_BYTES = 256
 
 export interface Page {
   entries: Entry[]
@@ -22,17 +24,19 @@ export async function readPage(redis: Redis, sid: string, from: number, limit: n
   const entries: Entry[] = []
   let bytes = 0
   let next = Math.max(1, from)
+  let fetch = FIRST_FETCH
   while (entries.length < limit && bytes < PAGE_BYTES) {
-    const want = Math.min(FETCH_ENTRIES, limit - entries.length)
+    const want = Math.min(fetch, limit - entries.length)
     const items = await redis.xrange(journal, `${next}-0`, '+', 'COUNT', want)
     for (const item of items) {
       const entry = entryOf(item)
-      bytes += entry.body.length
+      bytes += entry.body.length + ENTRY_BYTES
       if (bytes > PAGE_BYTES && entries.length > 0) break
       entries.push(entry)
       next = entry.seq + 1
     }
     if (items.length < want) break
+    fetch = Math.ceil(((PAGE_BYTES - bytes) * entries.length) / bytes)
   }
   // Asked last, so that it is never behind the entries.
   return { entries, tail: Number((await redis.hget(state, 'seq')) ?? 0) }

@@ -47,7 +47,7 @@ test('I9: nothing that people or agents wrote, and no secret, is in Redis, in it
   const dataDir = await temporaryFolder()
   const redis = await startRedis({ dataDir, log })
   atEnd(() => redis.close())
-  const relay = await relayForTest(redis, { log, lease_ms: 300, heartbeat_ms: 60_000 })
+  const relay = await relayForTest(redis, { log, lease_ms: 300 })
 
   const member = newMember()
   const { account, device } = member

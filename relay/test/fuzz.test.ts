@@ -208,7 +208,7 @@ function check(journal: Entry[], tally: Tally): void {
 async function run(seed: number, kills: number): Promise<{ tally: Tally; journal: Entry[] }> {
   const random = randomFrom(seed)
   const redis = await redisForTest()
-  const options = { lease_ms: 120, sweep_ms: 30, heartbeat_ms: 60_000, limits: { inbox_commands: 1e6 } }
+  const options = { lease_ms: 120, sweep_ms: 30, limits: { inbox_commands: 1e6 } }
   const relays = [await relayForTest(redis, options), await relayForTest(redis, options)]
   const owner = await RawPeer.signIn(relays[0] as RunningRelay)
   const sid = await owner.session()

@@ -81,6 +81,8 @@ export async function relayForTest(
     port: 0,
     log: silent,
     accounts_max: 10_000,
+    // Raw peers do not ping.
+    heartbeat_ms: 120_000,
     sweep_ms: 50,
     offer_ms: 300,
     poll_ms: 200,

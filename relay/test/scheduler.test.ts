@@ -17,7 +17,7 @@ const POOL = 'poolpoolpoolpoolpoolpo'
 
 beforeAll(async () => {
   redis = await redisForTest()
-  relay = await relayForTest(redis, { heartbeat_ms: 60_000 })
+  relay = await relayForTest(redis)
 })
 beforeEach(async () => {
   phone = await RawPeer.signIn(relay)
@@ -93,7 +93,7 @@ describe('rank', () => {
 describe('offers', () => {
   test('S3: a command, a release and a new runner are answered by an offer at once', async () => {
     // No second sweep: what comes, comes at once.
-    const unswept = await relayForTest(await redisForTest(), { sweep_ms: 3_600_000, heartbeat_ms: 60_000 })
+    const unswept = await relayForTest(await redisForTest(), { sweep_ms: 3_600_000 })
     const client = await RawPeer.signIn(unswept)
     const runner = await RawPeer.signIn(unswept, newMember(client.member.account))
     const early = await client.session()
@@ -190,7 +190,7 @@ describe('offers', () => {
   })
 
   test('F20: a session whose runner vanished goes to another one', async () => {
-    const quick = await relayForTest(redis, { lease_ms: 200, heartbeat_ms: 60_000 })
+    const quick = await relayForTest(redis, { lease_ms: 200 })
     const [one, two] = [await RawPeer.signIn(quick, laptop.member), await RawPeer.signIn(quick, cloud.member)]
     const sid = await phone.session({ prefer: one.id })
     await checkpoint(sid)

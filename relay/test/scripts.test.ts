@@ -87,7 +87,7 @@ describe('scripts', () => {
     await look.cluster('ADDSLOTSRANGE', 0, 16_383)
     await until(async () => (await look.cluster('INFO')).includes('cluster_state:ok'), 'it is whole')
     await expect(look.mget('{a}', '{b}')).rejects.toThrow('CROSSSLOT')
-    const relay = await relayForTest(path, { lease_ms: 300, heartbeat_ms: 60_000 })
+    const relay = await relayForTest(path, { lease_ms: 300 })
     const phone = await RawPeer.signIn(relay)
     const runner = await RawPeer.signIn(relay, newMember(phone.member.account))
     await runner.ask('serve', { capacity: 2, tags: [], body: 'AAAA' })

@@ -12,8 +12,8 @@ let runner: RawPeer
 
 beforeAll(async () => {
   redis = await redisForTest()
-  one = await relayForTest(redis, { lease_ms: 300, heartbeat_ms: 60_000 })
-  two = await relayForTest(redis, { lease_ms: 300, heartbeat_ms: 60_000 })
+  one = await relayForTest(redis, { lease_ms: 300 })
+  two = await relayForTest(redis, { lease_ms: 300 })
 })
 beforeEach(async () => {
   phone = await RawPeer.signIn(one)
