@@ -45,11 +45,23 @@ export async function step(what, work) {
 }
 
 /**
+ * Ends this script when npm has ended without telling it: by SIGKILL, or by a signal that npm does not pass on. In package.json
+ * the scripts begin with `exec`, else npm's signals would reach only the shell between.
+ */
+function endWithNpm() {
+  if (process.env.npm_lifecycle_event === undefined) return
+  const npm = process.ppid
+  const watch = () => process.ppid === npm || process.kill(process.pid, 'SIGTERM')
+  setInterval(watch, 500).unref()
+}
+
+/**
  * The frame of every script: a Refusal becomes its message and exit code 1, anything else is a bug and keeps its stack.
  *
  * @param {() => Promise<number | void>} main gives the exit code
  */
 export async function script(main) {
+  endWithNpm()
   try {
     process.exitCode = (await main()) ?? 0
   } catch (error) {

@@ -43,6 +43,7 @@ const WAYS: [string, (pid: number) => void][] = [
   ['SIGTERM to npm', (pid) => process.kill(pid, 'SIGTERM')],
   ['SIGINT to npm', (pid) => process.kill(pid, 'SIGINT')],
   ['Ctrl-C in a terminal', (pid) => process.kill(-pid, 'SIGINT')],
+  ['SIGKILL to npm', (pid) => process.kill(pid, 'SIGKILL')],
   ['the terminal closing', (pid) => process.kill(-pid, 'SIGHUP')],
 ]
 
