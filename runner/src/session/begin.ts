@@ -146,8 +146,18 @@ async function deliverableAt(journal: Journal, seq: number): Promise<Opened> {
   return journal.at(seq, 'outcome').catch(() => journal.at(seq, 'received'))
 }
 
+/** Bundles by the hash of their blob: the same few agents run again and again. */
+const bundles = new Map<string, Uint8Array>()
+const BUNDLES_MAX = 16
+
 async function fetchBundle(blobs: BlobStore, journal: Journal, hash: string): Promise<Uint8Array> {
-  return inflateRawSync(await blobs.get(journal.sid, journal.key, hash))
+  const known = bundles.get(hash)
+  if (known) return known
+  const bundle = inflateRawSync(await blobs.get(journal.sid, journal.key, hash))
+  const [oldest] = bundles.keys()
+  if (bundles.size >= BUNDLES_MAX && oldest !== undefined) bundles.delete(oldest)
+  bundles.set(hash, bundle)
+  return bundle
 }
 
 async function fetchAsks(

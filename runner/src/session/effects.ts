@@ -76,11 +76,12 @@ export class Effects {
     for (const { controller } of this.#running.values()) controller.abort(new BatonError('stopped'))
   }
 
-  /** The runner lets go: processes die, and no outcome is written here. */
-  cut(): void {
+  /** The runner lets go: processes die, and no outcome is written here. Returns how many were cut off. */
+  cut(): number {
     const running = [...this.#running.values()]
     this.#running.clear()
     for (const { controller } of running) controller.abort(new BatonError('interrupted'))
+    return running.length
   }
 }
 

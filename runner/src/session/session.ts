@@ -29,6 +29,7 @@ type Happening =
   | { t: 'ended'; ended: Ended }
   | { t: 'write'; draft: Draft }
   | { t: 'command'; command: Command }
+  | { t: 'stored'; stored: StoredFiles }
   | { t: 'leave' | 'due' | 'lost' }
 
 export interface Leave {
@@ -37,6 +38,21 @@ export interface Leave {
   label?: string
   /** Running effects may finish within this time; what still runs then is cut off. */
   within_ms: number
+}
+
+interface Leaving extends Leave {
+  /** On the monotonic clock. */
+  until: number
+  /** The journal tells that the session waits for what runs. */
+  told: boolean
+  files?: Promise<StoredFiles>
+  stored?: StoredFiles
+}
+
+/** What to write about the workspace, and where the session must stay when it could not be stored. */
+interface StoredFiles {
+  drafts: Draft[]
+  stay?: Placement
 }
 
 /** A guest that computes without end is saved this often. */
@@ -55,7 +71,7 @@ export class Session {
   readonly #consumed = new Set<number>()
   #live: Live | undefined
   #busy = false
-  #leave: (Leave & { until: number; told: boolean }) | undefined
+  #leave: Leaving | undefined
   #ending: Ending | undefined
   #restUntil: number | undefined
   #restTimer: ReturnType<typeof setTimeout> | undefined
@@ -166,6 +182,9 @@ export class Session {
       case 'command':
         // A notice may repeat what the inbox told before.
         if (!this.#consumed.has(happening.command.n)) this.#inbox.set(happening.command.n, happening.command)
+        return
+      case 'stored':
+        if (this.#leave) this.#leave.stored = happening.stored
         return
       case 'lost':
         this.#ending = 'lost'
@@ -288,7 +307,7 @@ export class Session {
       return
     }
     if (this.#effects.size > 0 || live.toStart.size > 0) return
-    if (!this.#rest()) await this.#letGo(live, 'parked', statusOf(live.state, false))
+    if (!this.#rest()) await this.#park(live)
   }
 
   #go(live: Live, work: () => Promise<Pause>): void {
@@ -317,11 +336,7 @@ export class Session {
 
   // ---- letting go ------------------------------------------------------------------------------------------------------
 
-  async #advanceLeave(live: Live, leave: Leave & { until: number; told: boolean }): Promise<void> {
-    if (this.#busy) {
-      live.harness.interrupt()
-      return
-    }
+  async #advanceLeave(live: Live, leave: Leaving): Promise<void> {
     const left_ms = leave.until - performance.now()
     if (this.#effects.size > 0 && left_ms > 0) {
       this.#restTimer = setTimeout(() => this.#mailbox.post({ t: 'due' }), left_ms)
@@ -331,35 +346,62 @@ export class Session {
       await this.#append([{ kind: 'event', body: { type: 'moving', data } }])
       return
     }
-    this.#effects.cut()
+    if (!leave.files) {
+      // The files first, while the guest may still compute: the time in which it runs nowhere gets shorter.
+      leave.files = this.#storeFiles(live, this.#effects.cut() > 0)
+      leave.files.then(
+        (stored) => this.#mailbox.post({ t: 'stored', stored }),
+        (error: unknown) => this.#mailbox.post({ t: 'broke', error }),
+      )
+    }
+    if (!leave.stored) return
+    if (this.#busy) {
+      live.harness.interrupt()
+      return
+    }
     const rests =
       live.state.queue.length === 0 && live.carried.length === 0 && live.pause.state !== 'interrupted'
     const status = leave.why === 'move' ? 'moving' : statusOf(live.state, !rests)
-    await this.#letGo(live, 'handed-off', status, leave.place)
+    await this.#letGo(live, leave.stored, 'handed-off', status, leave.place)
   }
 
-  /** Saves everything, then gives the lease back: only after the relay has confirmed the snapshot (I8). */
-  async #letGo(live: Live, ending: Ending, status: Status, to?: Placement): Promise<void> {
-    const { pause } = live
-    if (pause.state === 'finished' || pause.state === 'failed') return this.#end(pause)
-    let target = to
-    const drafts: Draft[] = []
+  async #park(live: Live): Promise<void> {
+    await this.#letGo(live, await this.#storeFiles(live, false), 'parked', statusOf(live.state, false))
+  }
+
+  /**
+   * Stores the workspace. After an effect was `cut` off the last checkpoint stands: it is what the journal tells of, and what
+   * the effect left half-done must not travel.
+   */
+  async #storeFiles(live: Live, cut: boolean): Promise<StoredFiles> {
+    // Files that never arrived here have nothing new in them.
+    const workspace = await live.workspace.catch(() => undefined)
+    if (!workspace || cut) return { drafts: [] }
     try {
-      // Files that never arrived here have nothing new in them.
-      const workspace = await live.workspace.catch(() => undefined)
-      const checkpoint = workspace && (await live.checkpoints.store(workspace))
-      if (checkpoint) drafts.push(checkpoint)
+      const checkpoint = await live.checkpoints.store(workspace)
+      return { drafts: checkpoint ? [checkpoint] : [] }
     } catch (error) {
       if (this.#gone.signal.aborted) throw error
       // The newest files exist only here: nobody else may continue with older ones (I11).
-      drafts.push(
-        notice(`The workspace could not be stored, so the session stays on this runner. ${explain(error)}`),
-      )
-      target = { prefer: this.#options.device, pin: true }
+      const text = `The workspace could not be stored, so the session stays on this runner. ${explain(error)}`
+      return { drafts: [notice(text)], stay: { prefer: this.#options.device, pin: true } }
     }
+  }
+
+  /** Saves the guest, then gives the lease back: only after the relay has confirmed the snapshot (I8). */
+  async #letGo(
+    live: Live,
+    files: StoredFiles,
+    ending: Ending,
+    status: Status,
+    to?: Placement,
+  ): Promise<void> {
+    const { pause } = live
+    if (pause.state === 'finished' || pause.state === 'failed') return this.#end(pause)
+    const drafts = [...files.drafts]
     if (live.dirty || live.carried.length > 0) drafts.push(await this.#book.snapshotDraft(live))
     await this.#append(drafts)
-    await this.#release(ending, status, target)
+    await this.#release(ending, status, files.stay ?? to)
   }
 
   async #end(pause: Pause & { state: 'finished' | 'failed' }): Promise<void> {
