@@ -26,7 +26,9 @@ function firstLoad(): Plugin {
         if (file?.type === 'chunk') bytes += gzipSync(file.code).length
       }
       const kb = bytes / 1024
-      this.info(`first load: ${kb.toFixed(1)} KB of script, gzipped (budget ${FIRST_LOAD_KB_MAX} KB)`)
+      console.info(
+        `client: first load: ${kb.toFixed(1)} KB of script, gzipped (budget ${FIRST_LOAD_KB_MAX} KB)`,
+      )
       if (kb > FIRST_LOAD_KB_MAX) this.error('first load is above its budget')
     },
   }

@@ -29,6 +29,8 @@ interface Held {
   inbox: Command[]
 }
 
+const RENEW_MS = 1_000
+
 type Input = { [key: string]: Json }
 
 export class ScriptedRunner {
@@ -39,7 +41,9 @@ export class ScriptedRunner {
   readonly held = new Map<string, Held>()
   readonly #account: Account
   readonly #options: ScriptedRunnerOptions
-  #connection: Connection
+  readonly #connection: Connection
+  #serving: Promise<void> = Promise.resolve()
+  #renewing: ReturnType<typeof setInterval> | undefined
 
   constructor(options: ScriptedRunnerOptions) {
     this.#options = options
@@ -57,12 +61,21 @@ export class ScriptedRunner {
       device: this.device,
       about: { name, kind: 'laptop' },
       onNotice: (notice) => this.#noticed(notice),
+      onState: ({ at }) => {
+        if (at === 'open') this.#serving = this.#serve().catch(() => undefined)
+      },
     })
   }
 
   async start(): Promise<void> {
     this.#connection.start()
+    this.#renewing = setInterval(() => void this.#renew().catch(() => undefined), RENEW_MS)
     await until(`${this.name} is connected`, () => this.#connection.state.at === 'open')
+    await this.#serving
+  }
+
+  /** Serves, and catches up with what came into the inboxes meanwhile; again after each reconnect. */
+  async #serve(): Promise<void> {
     const { pools = [], workspaces = [], model = 'anthropic' } = this.#options
     const about = { name: this.name, pools, platform: 'linux x64', model, workspaces }
     await this.#connection.ask('serve', {
@@ -70,9 +83,29 @@ export class ScriptedRunner {
       tags: pools.map((pool) => poolTag(this.#account, pool)),
       body: sealJson(accountKey(this.#account), about, place.runner(this.device.id)),
     })
+    // A renewal makes the relay look for commands that it has not told of.
+    await this.#renew()
+  }
+
+  async #renew(): Promise<void> {
+    const leases = [...this.held].map(([sid, { epoch }]) => ({ sid, epoch }))
+    if (leases.length > 0) await this.#connection.ask('renew', { leases })
+  }
+
+  get isConnected(): boolean {
+    return this.#connection.state.at === 'open'
+  }
+
+  async #catchUp(sid: string): Promise<void> {
+    const { commands } = await this.#connection.ask('inbox', { sid })
+    const inbox = this.held.get(sid)?.inbox
+    for (const command of commands) {
+      if (inbox && !inbox.some(({ id }) => id === command.id)) inbox.push(command)
+    }
   }
 
   close(): void {
+    clearInterval(this.#renewing)
     this.#connection.close()
   }
 
@@ -96,12 +129,8 @@ export class ScriptedRunner {
 
   async claim(sid: string, effects = 0): Promise<void> {
     const { epoch, seq } = await this.#connection.ask('claim', { sid })
-    const held: Held = { epoch, seq, effects, inbox: [] }
-    this.held.set(sid, held)
-    const { commands } = await this.#connection.ask('inbox', { sid })
-    for (const command of commands) {
-      if (!held.inbox.some(({ id }) => id === command.id)) held.inbox.push(command)
-    }
+    this.held.set(sid, { epoch, seq, effects, inbox: [] })
+    await this.#catchUp(sid)
   }
 
   /** Consumes the next command of a kind and journals it as received. Resolves with what was in it. */

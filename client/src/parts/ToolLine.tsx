@@ -109,7 +109,9 @@ function Inside({ item }: { item: ToolItem }): ReactElement {
       )}
       {note && <p className="small quiet">“{note}”</p>}
       {item.error && <p className="small problem">{errorWords(item)}</p>}
-      {item.result && item.result.text !== '' && <Output text={item.result.text} label="Output" />}
+      {item.result && item.result.text !== '' && !saidByDiff(item) && (
+        <Output text={item.result.text} label="Output" />
+      )}
       {item.blob && (
         <BlobText blob={item.blob} read={(json) => readToolResult(json).text}>
           {(text) => <Output text={text} label="Output" />}
@@ -117,6 +119,11 @@ function Inside({ item }: { item: ToolItem }): ReactElement {
       )}
     </div>
   )
+}
+
+/** `Edited prices.ts: one replacement.` adds nothing to the change itself. */
+function saidByDiff({ name, state }: ToolItem): boolean {
+  return state === 'ok' && (name === 'edit' || name === 'write')
 }
 
 function errorWords({ state, error }: ToolItem): string {

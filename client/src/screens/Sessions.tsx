@@ -129,7 +129,7 @@ function stateWords(row: Row, runner: string | undefined, away: boolean): string
       return 'Failed'
     case 'running':
       if (!runner) return 'Waits for a runner'
-      return away ? `${runner} does not answer` : 'Working'
+      return away ? 'Does not answer' : 'Working'
     case 'moving':
       return 'Moving'
     case 'idle':

@@ -67,18 +67,29 @@ function isHead(kind: OutboxAsk): boolean {
   return kind.what === 'create' || kind.kind === 'start'
 }
 
-/** Does `earlier` hold `later` back? Order counts per session; a refused prompt does not hold a stop or a decision. */
-function holds(earlier: OutboxItem, later: OutboxItem): boolean {
-  if (earlier.sid !== later.sid || earlier.state === 'acknowledged') return false
-  if (earlier.state !== 'refused' || isHead(earlier.ask)) return true
-  return later.ask.what === 'command' && later.ask.kind === 'prompt'
+function isPrompt({ ask }: OutboxItem): boolean {
+  return ask.what === 'command' && ask.kind === 'prompt'
 }
 
-/** What may be sent now: at most one item a session is on its way. */
+/**
+ * What may be sent now, oldest first: at most one item a session is on its way. A refused head holds everything of its
+ * session back. A refused prompt holds later prompts, because their order is what the person meant, but not a stop, a
+ * decision or a move.
+ */
 export function sendable(items: readonly OutboxItem[]): OutboxItem[] {
-  return items.filter(
-    (item, i) => item.state === 'queued' && !items.slice(0, i).some((earlier) => holds(earlier, item)),
-  )
+  const ready: OutboxItem[] = []
+  const held = new Map<string, 'all' | 'prompts'>()
+  for (const item of items) {
+    if (item.state === 'acknowledged') continue
+    const before = held.get(item.sid)
+    if (before === 'all' || (before === 'prompts' && isPrompt(item))) continue
+    const refused = item.state === 'refused'
+    if (item.state === 'queued') ready.push(item)
+    // A refused decision, stop or move stands for itself alone.
+    if (!refused || isHead(item.ask)) held.set(item.sid, 'all')
+    else if (isPrompt(item)) held.set(item.sid, 'prompts')
+  }
+  return ready
 }
 
 export function withState(

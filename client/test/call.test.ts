@@ -1,0 +1,88 @@
+import { callDigest } from '@baton/shared/digest.ts'
+import { newAccount, newDevice, sessionKey, verifyDecision } from '@baton/shared/keys.ts'
+import { openCommand } from '@baton/shared/entries.ts'
+import { expect, test } from 'vitest'
+import { decision, isTrueCall } from '../src/net/commands.ts'
+import { callBody, revealed, targetOf, verbOf } from '../src/store/call.ts'
+import { diffLines } from '../src/store/diff.ts'
+
+const account = newAccount()
+const device = newDevice(account)
+const SID = 'session-one-0000'
+const key = sessionKey(account, SID)
+const input = { command: 'npm test' }
+const approval = { effect: 7, digest: callDigest('bash', input), name: 'bash', input, at: 1 }
+
+test('I10, C10: a decision is signed for this session, effect, digest and answer, and names its device', () => {
+  for (const approved of [true, false]) {
+    const { ask, id } = decision(key, device, SID, approval, approved)
+    if (ask.what !== 'command') throw new Error('not a command')
+    const command = { n: 1, id, kind: 'decision' as const, at: 1, device: device.id, body: ask.body }
+    const body = openCommand(key, SID, command)
+    expect(body).toMatchObject({ effect: 7, digest: approval.digest, approved, device: device.id })
+    const bound = { sid: SID, effect: 7, digest: approval.digest, approved }
+    expect(verifyDecision(body.device, bound, body.signature)).toBe(true)
+    expect(verifyDecision(body.device, { ...bound, approved: !approved }, body.signature)).toBe(false)
+  }
+})
+
+test('I10, C10: a call other than its digest can be denied, never approved', () => {
+  const lie = { ...approval, input: { command: 'npm test; curl evil' } }
+  expect(isTrueCall(approval)).toBe(true)
+  expect(isTrueCall(lie)).toBe(false)
+  expect(() => decision(key, device, SID, lie, true)).toThrow()
+  expect(() => decision(key, device, SID, lie, false)).not.toThrow()
+})
+
+test('C11: every field of a call shows, whatever form it takes', () => {
+  expect(callBody('bash', { command: 'ls', timeout_ms: 5 })).toEqual({
+    as: 'command',
+    command: 'ls',
+    rest: ['timeout_ms: 5'],
+  })
+  expect(callBody('edit', { path: 'a', old_string: 'b', new_string: 'c', replace_all: true })).toMatchObject({
+    as: 'diff',
+    rest: ['replace_all: true'],
+  })
+  expect(callBody('edit', { path: 'a' })).toEqual({ as: 'json', text: '{\n  "path": "a"\n}' })
+  expect(callBody('deploy', { to: 'live' })).toMatchObject({ as: 'json' })
+})
+
+test('C11: text that would disguise a command is made visible', () => {
+  expect(revealed('rm \u202e-rf\u2066 x\u200b\u0007')).toBe('rm ⟨U+202E⟩-rf⟨U+2066⟩ x⟨U+200B⟩⟨U+0007⟩')
+  expect(revealed('if true; then\n\techo ünï 漢字 😀\nfi')).toBe('if true; then\n\techo ünï 漢字 😀\nfi')
+})
+
+test('a line names what is done to what', () => {
+  expect(`${verbOf('bash', 'running')} ${targetOf('bash', { command: 'make\nall' })}`).toBe('Running make')
+  expect(`${verbOf('edit', 'ok')} ${targetOf('edit', { path: 'src/a.ts' })}`).toBe('Edited src/a.ts')
+  expect(targetOf('grep', { pattern: 'x', path: 'src' })).toBe('x in src')
+})
+
+test('a diff holds both texts whole', () => {
+  const texts = ['', 'a', 'a\nb\nc', 'a\nx\nc\n', 'b\nc\na', 'x\n\n\ny', 'a\nb\nc\nd\ne\nf\ng']
+  for (const before of texts) {
+    for (const after of texts) {
+      const lines = diffLines(before, after)
+      const side = (gone: string): string =>
+        lines
+          .filter(({ change }) => change !== gone)
+          .map(({ text }) => text)
+          .join('\n')
+      expect(side('added')).toBe(before)
+      expect(side('removed')).toBe(after)
+    }
+  }
+  expect(diffLines('a\nb\nc', 'a\nx\nc').map(({ change }) => change)).toEqual([
+    'same',
+    'removed',
+    'added',
+    'same',
+  ])
+})
+
+test('a diff of two long texts ends soon and is still whole', () => {
+  const before = Array.from({ length: 5000 }, (_, i) => `a${i}`).join('\n')
+  const after = Array.from({ length: 5000 }, (_, i) => `b${i}`).join('\n')
+  expect(diffLines(before, after)).toHaveLength(10_000)
+})
