@@ -41,6 +41,8 @@ async function realish(path: string): Promise<string> {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'ELOOP') throw new Refusal(`${path} is a link to itself.`)
+    if (code === 'ENAMETOOLONG') throw new Refusal(`The path is too long: ${path.slice(0, 80)}…`)
+    if (code === 'EACCES') throw new Refusal(`The runner may not access ${path}: permission denied.`)
     if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error
     const link = await lstat(path).catch(() => undefined)
     if (link?.isSymbolicLink()) throw new Refusal(`${path} is a link to something that does not exist.`)

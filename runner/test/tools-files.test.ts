@@ -1,0 +1,380 @@
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Json, ToolResult } from '@baton/shared/guest.ts'
+import { builtinTools } from '../src/tools/index.ts'
+import type { ToolContext } from '../src/tools/tool.ts'
+
+let top: string
+let root: string
+let context: ToolContext
+
+beforeEach(() => {
+  top = realpathSync(mkdtempSync(join(tmpdir(), 'baton-tools-')))
+  root = join(top, 'work')
+  mkdirSync(root)
+  context = { root, readFiles: new Map(), signal: new AbortController().signal }
+})
+afterEach(() => rmSync(top, { recursive: true, force: true }))
+
+function use(name: string, input: { [key: string]: Json }): Promise<ToolResult> {
+  const tool = builtinTools().find(({ spec }) => spec.name === name)
+  if (!tool) throw new Error(`no tool ${name}`)
+  return tool.execute(input, context)
+}
+
+const put = (path: string, content: string | Uint8Array): void => {
+  mkdirSync(join(root, path, '..'), { recursive: true })
+  writeFileSync(join(root, path), content)
+}
+const get = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+describe('paths', () => {
+  beforeEach(() => {
+    writeFileSync(join(top, 'secret.txt'), 'secret')
+    put('inside.txt', 'inside')
+    symlinkSync(top, join(root, 'up'))
+    symlinkSync('../secret.txt', join(root, 'leak.txt'))
+    symlinkSync('../new.txt', join(root, 'dangling.txt'))
+    symlinkSync('inside.txt', join(root, 'fine.txt'))
+    symlinkSync('loop', join(root, 'loop'))
+  })
+
+  test.each([
+    '../secret.txt',
+    'a/../../secret.txt',
+    '/etc/passwd',
+    'up/secret.txt',
+    'leak.txt',
+    'up/new/file.txt',
+  ])('%s leads out and is refused by every tool', async (path) => {
+    for (const [name, input] of [
+      ['read', { path }],
+      ['write', { path, content: 'x' }],
+      ['edit', { path, old_string: 'secret', new_string: 'x' }],
+      ['glob', { pattern: '*', path }],
+      ['grep', { pattern: 'secret', path }],
+    ] as const) {
+      const result = await use(name, input)
+      expect(result, name).toMatchObject({ is_error: true, detail: { code: 'outside-workspace' } })
+      expect(result.text).not.toContain('secret\n')
+    }
+    expect(readFileSync(join(top, 'secret.txt'), 'utf8')).toBe('secret')
+    expect(readdirSync(top).sort()).toEqual(['secret.txt', 'work'])
+  })
+
+  test.each(['dangling.txt', 'loop', 'a\0b'])('%j is refused in words', async (path) => {
+    expect(await use('write', { path, content: 'x' })).toMatchObject({ is_error: true })
+    expect(existsSync(join(top, 'new.txt'))).toBe(false)
+  })
+
+  test('a link inside, and an absolute path inside, are fine', async () => {
+    expect((await use('read', { path: 'fine.txt' })).text).toContain('inside')
+    expect((await use('read', { path: join(root, 'inside.txt') })).text).toContain('inside')
+    await use('write', { path: 'fine.txt', content: 'changed' })
+    expect(get('inside.txt')).toBe('changed')
+  })
+
+  test('a root that is itself reached by a link is no trouble', async () => {
+    symlinkSync(root, join(top, 'alias'))
+    context = { ...context, root: join(top, 'alias') }
+    expect((await use('read', { path: 'inside.txt' })).text).toContain('inside')
+    expect((await use('read', { path: join(top, 'alias', 'inside.txt') })).text).toContain('inside')
+    expect(await use('read', { path: '../secret.txt' })).toMatchObject({ is_error: true })
+  })
+
+  test('what belongs to git is not written', async () => {
+    put('.git/config', 'x')
+    expect(await use('write', { path: '.git/config', content: '' })).toMatchObject({ is_error: true })
+    expect(await use('write', { path: 'x/../.GIT/hooks/pre-commit', content: '' })).toMatchObject({
+      is_error: true,
+    })
+    expect(get('.git/config')).toBe('x')
+    expect(await use('write', { path: '.gitignore', content: 'x' })).toMatchObject({ is_error: false })
+  })
+})
+
+describe('read', () => {
+  test('numbers the lines, from an offset, up to a limit', async () => {
+    put('a.txt', 'one\ntwo\r\nthree\nfour\n')
+    expect((await use('read', { path: 'a.txt' })).text).toBe(
+      '     1\tone\n     2\ttwo\n     3\tthree\n     4\tfour',
+    )
+    expect((await use('read', { path: 'a.txt', offset: 2, limit: 2 })).text).toBe(
+      '     2\ttwo\n     3\tthree\n… 1 of 4 lines follow: read on with offset 4.',
+    )
+    expect(await use('read', { path: 'a.txt', offset: 5 })).toMatchObject({ is_error: true })
+  })
+
+  test('bounds long files and long lines', async () => {
+    put('long.txt', Array.from({ length: 5_000 }, (_, n) => `${n + 1}`).join('\n'))
+    const { text } = await use('read', { path: 'long.txt' })
+    expect(text).toMatch(/\n  2000\t2000\n… 3000 of 5000 lines follow: read on with offset 2001\.$/)
+    put('wide.txt', `${'😀'.repeat(50_000)}\n${'x'.repeat(20)}`)
+    const wide = (await use('read', { path: 'wide.txt' })).text
+    expect(wide.length).toBeLessThan(3_000)
+    expect(wide.isWellFormed()).toBe(true)
+    put('heavy.txt', `${'y'.repeat(1_000)}\n`.repeat(500))
+    expect((await use('read', { path: 'heavy.txt' })).text.length).toBeLessThan(32_000)
+  })
+
+  test('says what it can not show', async () => {
+    put('binary', Uint8Array.of(1, 0, 2))
+    put('empty', '')
+    mkdirSync(join(root, 'folder'))
+    execFileSync('mkfifo', [join(root, 'pipe')])
+    put('huge', '')
+    execFileSync('truncate', ['-s', '20M', join(root, 'huge')])
+    expect((await use('read', { path: 'binary' })).text).toContain('binary file of 3 bytes')
+    expect(await use('read', { path: 'empty' })).toMatchObject({
+      text: '(the file is empty)',
+      is_error: false,
+    })
+    expect((await use('read', { path: 'folder' })).text).toContain('is a folder')
+    expect((await use('read', { path: 'pipe' })).text).toContain('not an ordinary file')
+    expect((await use('read', { path: 'huge' })).text).toContain('too large (20.0 MB)')
+    expect((await use('read', { path: 'nothing' })).text).toContain('There is no file nothing')
+    expect((await use('read', { path: 'empty/x' })).text).toContain('not a folder')
+  })
+
+  test('F50: invalid UTF-8 gives valid text', async () => {
+    put('latin1.txt', Buffer.from('caf\xe9\n', 'latin1'))
+    expect((await use('read', { path: 'latin1.txt' })).text).toBe('     1\tcaf\ufffd')
+  })
+})
+
+describe('write', () => {
+  test('creates folders and file, then replaces it, keeps its mode and shows the difference', async () => {
+    const created = await use('write', { path: 'a/b/c.sh', content: 'one\n' })
+    expect(created).toMatchObject({ is_error: false, detail: { created: true, added: 1, removed: 0 } })
+    chmodSync(join(root, 'a/b/c.sh'), 0o755)
+    const replaced = await use('write', { path: 'a/b/c.sh', content: 'two\n' })
+    expect(replaced).toMatchObject({ is_error: false, detail: { created: false, added: 1, removed: 1 } })
+    expect(replaced.detail?.['diff']).toContain('-one\n+two')
+    expect(get('a/b/c.sh')).toBe('two\n')
+    expect(statSync(join(root, 'a/b/c.sh')).mode & 0o777).toBe(0o755)
+    expect(readdirSync(join(root, 'a/b'))).toEqual(['c.sh'])
+  })
+
+  test('I11: a file that changed since it was read is not replaced', async () => {
+    put('a.txt', 'read\n')
+    await use('read', { path: 'a.txt' })
+    put('a.txt', 'by a person\n')
+    const refused = await use('write', { path: 'a.txt', content: 'by the agent\n' })
+    expect(refused).toMatchObject({ is_error: true, detail: { code: 'changed' } })
+    expect(get('a.txt')).toBe('by a person\n')
+    await use('read', { path: 'a.txt' })
+    expect(await use('write', { path: 'a.txt', content: 'by the agent\n' })).toMatchObject({
+      is_error: false,
+    })
+  })
+
+  test('I11: a reader never sees half a file', async () => {
+    const sizes = new Set<number>()
+    const content = (n: number): string => String(n % 10).repeat(400_000)
+    put('a.txt', content(0))
+    let writing = true
+    const reading = (async () => {
+      while (writing) {
+        sizes.add(statSync(join(root, 'a.txt')).size)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    })()
+    for (let n = 1; n <= 20; n++) await use('write', { path: 'a.txt', content: content(n) })
+    writing = false
+    await reading
+    expect([...sizes]).toEqual([400_000])
+  })
+
+  test('F50: NUL is written as it is, half a surrogate pair is refused', async () => {
+    await use('write', { path: 'a', content: 'x\0y' })
+    expect(get('a')).toBe('x\0y')
+    expect(await use('write', { path: 'a', content: 'x\ud83d' })).toMatchObject({ is_error: true })
+    expect(get('a')).toBe('x\0y')
+  })
+
+  test('says what is in the way', async () => {
+    put('file', 'x')
+    mkdirSync(join(root, 'folder'))
+    expect((await use('write', { path: 'file/x', content: '' })).text).toContain('is a file, not a folder')
+    expect((await use('write', { path: 'folder', content: '' })).text).toContain('is a folder')
+    expect((await use('write', { path: 'n'.repeat(300), content: '' })).text).toContain('too long')
+  })
+})
+
+describe('edit', () => {
+  const edit = (old_string: string, new_string: string, more = {}): Promise<ToolResult> =>
+    use('edit', { path: 'a.txt', old_string, new_string, ...more })
+
+  test('replaces what is unique, and shows the difference', async () => {
+    put('a.txt', 'one\ntwo\nthree\n')
+    const result = await edit('two\n', 'zwei\n')
+    expect(result).toMatchObject({ is_error: false, detail: { replacements: 1, added: 1, removed: 1 } })
+    expect(result.detail?.['diff']).toContain(' one\n-two\n+zwei\n three')
+    expect(get('a.txt')).toBe('one\nzwei\nthree\n')
+  })
+
+  test('takes text as it is: no patterns, no replacement signs', async () => {
+    put('a.txt', 'a.b $1 a?b')
+    await edit('a.b', "$& $1 $'")
+    expect(get('a.txt')).toBe("$& $1 $' $1 a?b")
+  })
+
+  test('what is not unique needs replace_all', async () => {
+    put('a.txt', 'x x x')
+    expect(await edit('x', 'y')).toMatchObject({ is_error: true, detail: { code: 'not-unique' } })
+    expect(get('a.txt')).toBe('x x x')
+    expect(await edit('x', 'y', { replace_all: true })).toMatchObject({ detail: { replacements: 3 } })
+    expect(get('a.txt')).toBe('y y y')
+  })
+
+  test('what is not there is told with a hint', async () => {
+    put('a.txt', 'if (a) {\n    b\n}\n')
+    expect((await edit('if (a) {\n  b', 'c')).text).toContain('other white space')
+    expect((await edit('     1\tif (a) {', 'c')).text).toContain('line numbers')
+    expect((await edit('zzz', 'c')).text).toContain('Read the file again')
+    expect(await edit('b', 'b')).toMatchObject({ is_error: true })
+    expect(await edit('', 'b')).toMatchObject({ is_error: true })
+  })
+
+  test('keeps CRLF and a byte order mark', async () => {
+    put('a.txt', '\ufeffone\r\ntwo\r\nthree\r\n')
+    expect(await edit('one\ntwo\n', '1\n2\n2.5\n')).toMatchObject({ is_error: false })
+    expect(get('a.txt')).toBe('\ufeff1\r\n2\r\n2.5\r\nthree\r\n')
+    expect(await edit('three', '3\n4')).toMatchObject({ is_error: false })
+    expect(get('a.txt')).toBe('\ufeff1\r\n2\r\n2.5\r\n3\r\n4\r\n')
+  })
+
+  test('leaves mixed line endings as they are', async () => {
+    put('a.txt', 'a\r\nb\nc\r\nd')
+    expect(await edit('b\nc', 'B\nC')).toMatchObject({ is_error: false })
+    expect(get('a.txt')).toBe('a\r\nB\nC\r\nd')
+    expect(await edit('C\nd', 'c\nD')).toMatchObject({ is_error: false })
+    expect(get('a.txt')).toBe('a\r\nB\nc\r\nD')
+  })
+
+  test('does not damage a file that is not UTF-8', async () => {
+    const bytes = Buffer.from('caf\xe9 one\n', 'latin1')
+    put('a.txt', bytes)
+    expect(await edit('one', 'two')).toMatchObject({ is_error: true })
+    expect(readFileSync(join(root, 'a.txt'))).toEqual(bytes)
+  })
+
+  test('the same edit again after an interruption is no error', async () => {
+    put('a.txt', 'one two\n')
+    await edit('one', 'eins')
+    expect(await edit('one', 'eins')).toMatchObject({ is_error: false })
+    expect(get('a.txt')).toBe('eins two\n')
+  })
+})
+
+describe.each(['git', 'no git'])('searching, with %s', (kind) => {
+  beforeEach(() => {
+    put('src/a.ts', 'export const alpha = 1\nconst beta = 2\n')
+    put('src/deep/b.ts', 'const Alpha = 3\n')
+    put('src/c.tsx', 'alpha\n')
+    put('notes.md', 'a.b (x) alpha:beta\n')
+    put('odd: name 😀.md', 'alpha\n')
+    put('binary.bin', Uint8Array.of(97, 108, 112, 104, 97, 0, 10))
+    put('node_modules/x/index.ts', 'alpha\n')
+    put('.gitignore', 'node_modules\n')
+    if (kind === 'git') {
+      execFileSync('git', ['init', '-q'], { cwd: root })
+      execFileSync('git', ['add', 'src'], { cwd: root })
+    }
+  })
+
+  test('glob lists what matches, sorted, without ignored files', async () => {
+    const list = async (pattern: string, path?: string): Promise<string> =>
+      (await use('glob', { pattern, ...(path ? { path } : {}) })).text
+    expect(await list('**/*.ts')).toBe('src/a.ts\nsrc/deep/b.ts')
+    expect(await list('*.{ts,tsx}')).toBe('src/a.ts\nsrc/c.tsx\nsrc/deep/b.ts')
+    expect(await list('src/*')).toBe('src/a.ts\nsrc/c.tsx')
+    expect(await list('./src/*.ts')).toBe('src/a.ts')
+    expect(await list('*.ts', 'src/deep')).toBe('src/deep/b.ts')
+    expect(await list('*.rs')).toBe('No file matches.')
+    expect(await list('odd*')).toBe('odd: name 😀.md')
+    expect(await use('glob', { pattern: '*', path: 'nowhere' })).toMatchObject({ is_error: true })
+  })
+
+  test('glob leaves out what was deleted', async () => {
+    rmSync(join(root, 'src/a.ts'))
+    expect((await use('glob', { pattern: 'src/*' })).text).toBe('src/c.tsx')
+  })
+
+  test('glob is bounded', async () => {
+    for (let n = 0; n < 510; n++) put(`many/${String(n).padStart(3, '0')}.txt`, '')
+    const { text, detail } = await use('glob', { pattern: 'many/*' })
+    expect(text.split('\n')).toHaveLength(501)
+    expect(text).toContain('… about 10 more')
+    expect(detail).toEqual({ files: 500, more: 10 })
+  })
+
+  test.runIf(kind === 'git')(
+    'grep finds lines in tracked and new files, not in ignored and binary ones',
+    async () => {
+      const find = async (input: { [key: string]: Json }): Promise<string> => (await use('grep', input)).text
+      expect(await find({ pattern: '\\balpha\\b' })).toBe(
+        'notes.md:1:a.b (x) alpha:beta\nodd: name 😀.md:1:alpha\nsrc/a.ts:1:export const alpha = 1\nsrc/c.tsx:1:alpha',
+      )
+      expect(await find({ pattern: 'alpha', glob: '*.{ts,md}', files_only: true })).toBe(
+        'notes.md\nodd: name 😀.md\nsrc/a.ts',
+      )
+      expect(await find({ pattern: 'ALPHA', ignore_case: true, path: 'src/deep' })).toBe(
+        'src/deep/b.ts:1:const Alpha = 3',
+      )
+      expect(await find({ pattern: 'beta', path: 'src/a.ts' })).toBe('src/a.ts:2:const beta = 2')
+      expect(await find({ pattern: 'a.b (x)', literal: true })).toContain('notes.md:1:')
+      expect(await find({ pattern: '-- -e' })).toBe('No match.')
+      expect(await find({ pattern: 'beta', path: 'src', context: 1 })).toBe(
+        'src/a.ts-1-export const alpha = 1\nsrc/a.ts:2:const beta = 2',
+      )
+    },
+  )
+
+  test('grep tells a faulty pattern and a missing path in words', async () => {
+    expect(await use('grep', { pattern: '(' })).toMatchObject({ is_error: true })
+    expect((await use('grep', { pattern: '(' })).text).toContain('parenthesis')
+    expect(await use('grep', { pattern: 'a', path: 'nowhere' })).toMatchObject({ is_error: true })
+    expect(await use('grep', { pattern: 'a\nb' })).toMatchObject({ is_error: true })
+  })
+
+  test('grep is bounded', async () => {
+    put('many.txt', 'needle\n'.repeat(1_000))
+    put('wide.txt', `needle ${'x'.repeat(100_000)}\n`)
+    const { text } = await use('grep', { pattern: 'needle' })
+    expect(text.split('\n')).toHaveLength(201)
+    expect(text.length).toBeLessThan(31_000)
+    expect((await use('grep', { pattern: 'needle', path: 'wide.txt' })).text.length).toBeLessThan(600)
+  })
+})
+
+test('every tool has a schema that forbids what it does not know, and the policies of the contract', async () => {
+  const policies = builtinTools().map(({ spec }) => [spec.name, spec.replay, spec.gated])
+  expect(policies).toEqual([
+    ['bash', 'never', true],
+    ['read', 'safe', false],
+    ['write', 'safe', true],
+    ['edit', 'safe', true],
+    ['glob', 'safe', false],
+    ['grep', 'safe', false],
+  ])
+  for (const { spec } of builtinTools()) {
+    expect(spec.schema).toMatchObject({ type: 'object', additionalProperties: false })
+    expect(JSON.parse(JSON.stringify(spec))).toEqual(spec)
+  }
+})
