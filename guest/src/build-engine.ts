@@ -12,6 +12,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { instrumentLoops, interruptImport } from './engine/loops.ts'
+import { keepExports } from './engine/keep-exports.ts'
 import { limitMemory } from './engine/limit-memory.ts'
 import { refuseUnsupported } from './engine/refuse.ts'
 import { specialise } from './engine/specialise.ts'
@@ -47,7 +48,10 @@ const dist = join(here, '..', 'dist')
  * Makes engine.wasm from the untouched module. Same input, same bytes.
  * Throws an Error that names the function when the module uses what Asyncify can't handle.
  */
-export function instrument(source: Uint8Array, progress: (step: string) => void = () => {}): {
+export function instrument(
+  source: Uint8Array,
+  progress: (step: string) => void = () => {},
+): {
   engine: Uint8Array
   info: Pick<EngineInfo, 'loops' | 'functions' | 'globals'>
 } {
@@ -55,6 +59,7 @@ export function instrument(source: Uint8Array, progress: (step: string) => void 
   try {
     module.setFeatures(module.getFeatures() | binaryen.Features.MultiMemory)
     refuseUnsupported(module)
+    keepExports(module)
     progress('loop checks')
     const loops = instrumentLoops(module)
     progress('asyncify')
@@ -71,7 +76,8 @@ export function instrument(source: Uint8Array, progress: (step: string) => void 
     const globals = exportGlobals(module)
     if (!module.validate()) throw new Error('the instrumented module is not valid')
     const engine = limitMemory(module.emitBinary(), memoryPagesMax)
-    if (!WebAssembly.validate(engine as Uint8Array<ArrayBuffer>)) throw new Error('the emitted engine is not valid')
+    if (!WebAssembly.validate(engine as Uint8Array<ArrayBuffer>))
+      throw new Error('the emitted engine is not valid')
     return { engine, info: { loops, functions: { split: split.specialised, left: split.left }, globals } }
   } finally {
     module.dispose()
@@ -81,7 +87,10 @@ export function instrument(source: Uint8Array, progress: (step: string) => void 
 function runAsyncify(module: Module): void {
   binaryen.setOptimizeLevel(3)
   binaryen.setShrinkLevel(0)
-  binaryen.setPassArgument('asyncify-imports', `${interruptImport.module}.${interruptImport.base},env.host_call`)
+  binaryen.setPassArgument(
+    'asyncify-imports',
+    `${interruptImport.module}.${interruptImport.base},env.host_call`,
+  )
   binaryen.setPassArgument('asyncify-in-secondary-memory', '1')
   binaryen.setPassArgument('asyncify-secondary-memory-size', String(stackPages))
   module.runPasses(['asyncify'])
@@ -108,7 +117,9 @@ function exportGlobals(module: Module): string[] {
 export function buildEngine(progress: (line: string) => void = () => {}): EngineInfo {
   const require = createRequire(import.meta.url)
   const sourcePath = require.resolve('quickjs-wasi/quickjs.wasm')
-  const { version } = JSON.parse(readFileSync(join(dirname(sourcePath), 'package.json'), 'utf8')) as { version: string }
+  const { version } = JSON.parse(readFileSync(join(dirname(sourcePath), 'package.json'), 'utf8')) as {
+    version: string
+  }
   const source = readFileSync(sourcePath)
   const stamp = stampOf(source)
   const infoPath = join(dist, 'engine.json')
@@ -152,7 +163,8 @@ function stampOf(source: Uint8Array): string {
   const hash = createHash('sha256').update(source)
   hash.update(readFileSync(createRequire(import.meta.url).resolve('binaryen/package.json')))
   hash.update(readFileSync(fileURLToPath(import.meta.url)))
-  for (const file of readdirSync(join(here, 'engine')).sort()) hash.update(readFileSync(join(here, 'engine', file)))
+  for (const file of readdirSync(join(here, 'engine')).sort())
+    hash.update(readFileSync(join(here, 'engine', file)))
   return hash.digest('hex')
 }
 

@@ -13,7 +13,13 @@ export function limitMemory(module: Uint8Array, pagesMax: number): Uint8Array {
     const [size, body] = readVarint(module, at + 1)
     if (id === 5) {
       const section = limitFirst(module.subarray(body, body + size), pagesMax)
-      return concat([module.subarray(0, at), [5], varint(section.length), section, module.subarray(body + size)])
+      return concat([
+        module.subarray(0, at),
+        [5],
+        varint(section.length),
+        section,
+        module.subarray(body + size),
+      ])
     }
     at = body + size
   }

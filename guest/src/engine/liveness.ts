@@ -2,7 +2,8 @@
  * Shortens the lives of locals in the bodies that specialise.ts makes.
  *
  * Asyncify saves one set of locals at every call that may unwind, so each of them stays alive everywhere and the registers
- * overflow into memory. Most are dead at a given call: whatever runs after the call sets them before it reads them. This
+ * overflow into memory. Most are dead at a given call: whatever runs after the call sets them before it reads them, and the
+ * call itself, which a rewind makes again, does not read them. This
  * pass finds them and gives them zeros on the way out:
  *
  *     (br_if $unwind (i32.const 7) unwinding)   =>   (br_if $unwind_3 (i32.const 7) unwinding)
@@ -26,8 +27,10 @@ interface Node {
   bit: Locals
   /** Of a block or loop: its label; of a branch: its targets. */
   labels: string[]
-  /** Of a branch out to the unwinding code: what is read when the call has returned. */
+  /** Of a branch out to the unwinding code: what is read when the call is entered again and has returned. */
   resume?: Locals
+  /** Of such a branch: its call was found, and what the call reads is in `resume`. */
+  complete?: boolean
 }
 
 const unwindLabel = '__asyncify_unwind'
@@ -48,7 +51,7 @@ export function dropDeadLocals(
 
   const classes = new Map<Locals, Node[]>()
   for (const site of sites(unwind)) {
-    if (site.resume === undefined) continue
+    if (site.resume === undefined || site.complete !== true) continue
     const dead = saved & ~site.resume
     if (dead === 0n) continue
     const members = classes.get(dead)
@@ -97,7 +100,8 @@ interface BlockEdits {
   removeChildAt(expr: Expr, index: number): Expr
   appendChild(expr: Expr, child: Expr): number
 }
-const removeLast = (block: Expr): void => void blockEdits.removeChildAt(block, api.Block.getNumChildren(block) - 1)
+const removeLast = (block: Expr): void =>
+  void blockEdits.removeChildAt(block, api.Block.getNumChildren(block) - 1)
 const appendChild = (block: Expr, child: Expr): void => void blockEdits.appendChild(block, child)
 
 const named = binaryen as unknown as {
@@ -152,6 +156,17 @@ function isUnwindingTest(node: Node): boolean {
     api.GlobalGet.getName(node.below[0].expr) === stateGlobal
   )
 }
+
+/** The branch to the unwinding code in Asyncify's test after a call. */
+function siteOf(node: Node): Node | undefined {
+  if (node.kind === 'Break') return node.labels[0] === unwindLabel ? node : undefined
+  if (node.kind === 'Drop') return siteOf(node.below[0]!)
+  return node.kind === 'If' && isUnwindingTest(node.below[0]!) ? siteOf(node.below[1]!) : undefined
+}
+
+/** Is this the call that the test belongs to? A rewind makes it again, so what it reads, the target too, must be there. */
+const calls = ({ kind, below }: Node): boolean =>
+  kind === 'Call' || kind === 'CallIndirect' || ((kind === 'LocalSet' || kind === 'Drop') && calls(below[0]!))
 
 /** The value of a condition where it is known, as it is where the state was tested. */
 function truth(node: Node): boolean | undefined {
@@ -217,7 +232,8 @@ class Liveness {
         if (known === true) return this.#before(condition, this.#before(ifTrue, after))
         const otherwise = ifFalse === undefined ? after : this.#before(ifFalse, after)
         if (known === false) return this.#before(condition, otherwise)
-        if (isUnwindingTest(condition) && this.#leaves(ifTrue, otherwise)) return this.#before(condition, otherwise)
+        if (isUnwindingTest(condition) && this.#leaves(ifTrue, otherwise))
+          return this.#before(condition, otherwise)
         return this.#before(condition, otherwise | this.#before(ifTrue, after))
       }
       case 'Break': {
@@ -257,7 +273,14 @@ class Liveness {
 
   #sequence(nodes: Node[], after: Locals): Locals {
     let live = after
-    for (let i = nodes.length; i-- > 0; ) live = this.#before(nodes[i]!, live)
+    for (let i = nodes.length; i-- > 0;) {
+      live = this.#before(nodes[i]!, live)
+      const site = nodes[i + 1] && siteOf(nodes[i + 1]!)
+      if (site?.resume !== undefined && calls(nodes[i]!)) {
+        site.resume |= live
+        site.complete = true
+      }
+    }
     return live
   }
 

@@ -14,7 +14,17 @@
  * loop that pays.
  */
 import binaryen from 'binaryen'
-import { api, children, functions, kindOf, walk, type Expr, type Func, type Module, type Slot } from './walk.ts'
+import {
+  api,
+  children,
+  functions,
+  kindOf,
+  walk,
+  type Expr,
+  type Func,
+  type Module,
+  type Slot,
+} from './walk.ts'
 
 /** Iterations of a strip-mined loop between two looks at the fuel. Short enough for 5 ms, see `fuelPerCheck`. */
 export const chunk = 256

@@ -12,10 +12,12 @@ export function refuseUnsupported(module: Module): void {
       throw new Error(`function ${func.name} ${why}; the engine can't be built from this module`)
     }
     const types = [...binaryen.expandType(func.params), ...func.vars, ...binaryen.expandType(func.results)]
-    if (types.some((type) => !numbers.includes(type))) refuse('has a parameter, local or result that is not a number')
+    if (types.some((type) => !numbers.includes(type)))
+      refuse('has a parameter, local or result that is not a number')
     try {
       walk(func.body, (expr, kind) => {
-        if ((kind === 'Call' || kind === 'CallIndirect') && isReturn[kind].isReturn(expr)) refuse('has a tail call')
+        if ((kind === 'Call' || kind === 'CallIndirect') && isReturn[kind].isReturn(expr))
+          refuse('has a tail call')
       })
     } catch (error) {
       if (error instanceof Error && error.message.startsWith('function ')) throw error

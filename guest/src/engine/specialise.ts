@@ -17,7 +17,17 @@
  */
 import binaryen from 'binaryen'
 import { dropDeadLocals } from './liveness.ts'
-import { api, children, functions, kindOf, stateGlobal, walk, type Expr, type Func, type Module } from './walk.ts'
+import {
+  api,
+  children,
+  functions,
+  kindOf,
+  stateGlobal,
+  walk,
+  type Expr,
+  type Func,
+  type Module,
+} from './walk.ts'
 
 const normal = 0
 const unwinding = 1
@@ -48,7 +58,10 @@ export function specialise(module: Module): SpecialiseCounts {
     callFast(body, names)
     module.addFunction(`${func.name}$rewind`, func.params, func.results, func.vars, func.body)
     module.addFunction(`${func.name}$fast`, func.params, func.results, vars, body)
-    const isRewinding = module.i32.eq(module.global.get(stateGlobal, binaryen.i32), module.i32.const(rewinding))
+    const isRewinding = module.i32.eq(
+      module.global.get(stateGlobal, binaryen.i32),
+      module.i32.const(rewinding),
+    )
     const call = (name: string): Expr => module.call(`${func.name}$${name}`, args(module, func), func.results)
     api.Function.setBody(func.ref, module.if(isRewinding, call('rewind'), call('fast')))
   }

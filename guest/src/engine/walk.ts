@@ -43,7 +43,11 @@ interface Accessors {
   MemoryGrow: Field<'Delta'>
   MemoryCopy: Field<'Dest'> & Field<'Source'> & Field<'Size'>
   MemoryFill: Field<'Dest'> & Field<'Value'> & Field<'Size'>
-  Function: { getBody(func: number): Expr; setBody(func: number, body: Expr): void; getNumLocals(func: number): number }
+  Function: {
+    getBody(func: number): Expr
+    setBody(func: number, body: Expr): void
+    getNumLocals(func: number): number
+  }
   _BinaryenFunctionAddVar(func: number, type: number): number
   EqZInt32: number
   EqInt32: number
@@ -56,7 +60,7 @@ type Indexed<N extends string> = { [K in `getNum${N extends 'Child' ? 'Children'
 } & { [K in `set${N}At`]: (expr: Expr, index: number, value: Expr) => void }
 
 export const api = binaryen as unknown as Accessors
-const ids = binaryen.ExpressionIds as unknown as Record<string, number>
+const { ExpressionIds: ids } = binaryen as unknown as { ExpressionIds: Record<string, number> }
 
 /** Kind of an expression: its name in Binaryen, e.g. `Loop`. */
 const names = new Map(Object.entries(ids).map(([name, id]) => [id, name]))
@@ -120,7 +124,8 @@ export function children(expr: Expr): Slot[] {
     return slots
   }
   const known = fields[kind]
-  if (known === undefined) throw new Error(`the engine contains an expression of kind ${kind}, which is not supported`)
+  if (known === undefined)
+    throw new Error(`the engine contains an expression of kind ${kind}, which is not supported`)
   for (const field of known) {
     const child = loose[kind]![`get${field}`]!(expr)
     if (child !== 0) slots.push({ expr: child, put: (value) => loose[kind]![`set${field}`]!(expr, value) })
@@ -134,7 +139,7 @@ export function walk(expr: Expr, visit: (expr: Expr, kind: string) => void): voi
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     visit(next, kindOf(next))
     const below = children(next)
-    for (let i = below.length; i-- > 0; ) open.push(below[i]!.expr)
+    for (let i = below.length; i-- > 0;) open.push(below[i]!.expr)
   }
 }
 
@@ -154,7 +159,14 @@ export function functions(module: Module): Func[] {
     const ref = module.getFunctionByIndex(i)
     const info = binaryen.getFunctionInfo(ref)
     if (info.module) continue
-    found.push({ ref, name: info.name, params: info.params, results: info.results, vars: info.vars, body: info.body })
+    found.push({
+      ref,
+      name: info.name,
+      params: info.params,
+      results: info.results,
+      vars: info.vars,
+      body: info.body,
+    })
   }
   return found
 }

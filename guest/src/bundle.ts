@@ -1,0 +1,60 @@
+/** Turns an agent's file and everything that it imports into the one script that a guest loads. */
+import { existsSync } from 'node:fs'
+import { builtinModules } from 'node:module'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown, type Plugin } from 'rolldown'
+
+const sdk = (file: string): string => fileURLToPath(new URL(`./sdk/${file}`, import.meta.url))
+const entry = '\0baton-entry'
+const builtins = new Set(builtinModules)
+
+/** The agent can't be bundled; the message says why and where. */
+export class BundleError extends Error {
+  override name = 'BundleError'
+}
+
+/**
+ * Bundles an agent: a module whose default export is its main function. Same input, same bytes.
+ * Throws BundleError for a missing file, a syntax error, an import that does not exist or that only Node has.
+ */
+export async function bundleAgent(file: string): Promise<Uint8Array> {
+  const path = resolve(file)
+  if (!existsSync(path)) throw new BundleError(`there is no file ${file}`)
+  try {
+    const build = await rolldown({
+      input: entry,
+      platform: 'neutral',
+      logLevel: 'silent',
+      resolve: { mainFields: ['module', 'main'], conditionNames: ['import', 'default'] },
+      plugins: [agentPlugin(path)],
+    })
+    const { output } = await build.generate({ format: 'iife', comments: false })
+    await build.close()
+    return new TextEncoder().encode(output[0].code)
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause)
+    throw new BundleError(`${file} can't be bundled: ${message.replaceAll('\0', '').trim()}`, { cause })
+  }
+}
+
+function agentPlugin(agent: string): Plugin {
+  return {
+    name: 'baton-agent',
+    resolveId(id, importer) {
+      if (id === entry) return entry
+      if (id === 'baton') return sdk('baton.ts')
+      if (id.startsWith('node:') || builtins.has(id)) {
+        const from = importer ?? 'the agent'
+        throw new Error(
+          `${from} imports ${JSON.stringify(id)}, which a guest does not have; use tools instead`,
+        )
+      }
+      return null
+    },
+    load(id) {
+      if (id !== entry) return null
+      return `import main from ${JSON.stringify(agent)}\nimport { run } from ${JSON.stringify(sdk('runtime.ts'))}\nrun(main)\n`
+    },
+  }
+}

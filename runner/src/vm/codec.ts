@@ -1,0 +1,121 @@
+/**
+ * The snapshot file.
+ *
+ *     "BATONSN1"  u32 length of the header  header, JSON  body, zstd  SHA-256 of all before it
+ *
+ * The body holds the unwound stack, then the page numbers (u32 each), then the pages. All numbers are little-endian. Node
+ * 22.15 and later read and write it alike.
+ */
+import { createHash } from 'node:crypto'
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { BatonError } from '@baton/shared/errors.ts'
+import * as v from 'valibot'
+import type { SnapshotHeader } from '../harness.ts'
+import { pageBytes, type PageDiff } from './pages.ts'
+
+/** Version of what host, SDK and engine assume of each other. */
+export const abi = 1
+
+const magic = Buffer.from('BATONSN1')
+const hashBytes = 32
+const bodyBytesMax = 600 * 2 ** 20
+const level = 3
+
+const hex = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
+const count = v.pipe(v.number(), v.integer(), v.minValue(0))
+const headerSchema = v.strictObject({
+  abi: count,
+  engine: hex,
+  bundle: hex,
+  baseline: hex,
+  state: v.picklist(['quiescent', 'blocked', 'interrupted']),
+  on: v.optional(count),
+  parent: v.optional(hex),
+  host: v.strictObject({
+    /** The export to re-enter. */
+    entry: v.optional(v.picklist(['deliver', 'job'])),
+    /** The guest's clock. */
+    now: v.number(),
+    /** Size of guest memory, in bytes; of the unwound stack; the number of pages that follow. */
+    memory: count,
+    stack: count,
+    pages: count,
+    globals: v.record(v.string(), v.pipe(v.number(), v.integer())),
+  }),
+})
+
+export type FileHeader = v.InferOutput<typeof headerSchema>
+
+export interface SnapshotFile {
+  header: FileHeader
+  stack: Uint8Array
+  diff: PageDiff
+}
+
+/** The file's bytes. */
+export function encodeSnapshot({ header, stack, diff }: SnapshotFile): Uint8Array {
+  const json = Buffer.from(JSON.stringify(header))
+  const numbers = Buffer.from(Uint32Array.from(diff.pages).buffer)
+  const body = zstdCompressSync(Buffer.concat([stack, numbers, diff.data]), {
+    params: { [constants.ZSTD_c_compressionLevel]: level },
+  })
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(json.length)
+  const content = Buffer.concat([magic, length, json, body])
+  return Buffer.concat([content, createHash('sha256').update(content).digest()])
+}
+
+/**
+ * Reads a file.
+ * Throws `snapshot-foreign` for something else, `snapshot-torn` for a damaged one, `snapshot-engine` for another version.
+ */
+export function decodeSnapshot(bytes: Uint8Array): SnapshotFile {
+  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const magicLength = magic.length - 1
+  const start = file.subarray(0, magic.length)
+  if (!start.subarray(0, magicLength).equals(magic.subarray(0, Math.min(magicLength, start.length))))
+    throw new BatonError('snapshot-foreign')
+  if (file.length < magic.length + 4 + hashBytes)
+    throw new BatonError('snapshot-torn', `(it ends after ${file.length} bytes)`)
+  if (!start.equals(magic))
+    throw new BatonError(
+      'snapshot-engine',
+      `(its format is ${start.toString('latin1')}, this is ${magic.toString()})`,
+    )
+  const content = file.subarray(0, -hashBytes)
+  if (!createHash('sha256').update(content).digest().equals(file.subarray(-hashBytes)))
+    throw new BatonError('snapshot-torn', '(its checksum does not fit)')
+  const bodyAt = magic.length + 4 + content.readUInt32LE(magic.length)
+  try {
+    const header = v.parse(headerSchema, JSON.parse(content.toString('utf8', magic.length + 4, bodyAt)))
+    const body = zstdDecompressSync(content.subarray(bodyAt), { maxOutputLength: bodyBytesMax })
+    return { header, ...split(body, header) }
+  } catch (cause) {
+    throw new BatonError('snapshot-torn', '(its header or pages can not be read)', { cause })
+  }
+}
+
+function split(body: Buffer, header: FileHeader): Omit<SnapshotFile, 'header'> {
+  const { stack, pages, memory } = header.host
+  const dataAt = stack + 4 * pages
+  if (body.length !== dataAt + pages * pageBytes) throw new RangeError('the body has another length')
+  const numbers = Array.from({ length: pages }, (_, i) => body.readUInt32LE(stack + 4 * i))
+  const data = new Uint8Array(body.subarray(dataAt))
+  return { stack: new Uint8Array(body.subarray(0, stack)), diff: { bytes: memory, pages: numbers, data } }
+}
+
+/** Throws when a snapshot is of another version, engine or agent than what is at hand; says which one it needs (F60). */
+export function checkFits(
+  header: SnapshotHeader,
+  have: Pick<SnapshotHeader, 'abi' | 'engine' | 'bundle' | 'baseline'>,
+): void {
+  const differs = (name: 'abi' | 'engine' | 'bundle' | 'baseline'): string | undefined =>
+    header[name] === have[name] ? undefined : `(it needs ${name} ${header[name]}, this is ${have[name]})`
+  const engine = differs('abi') ?? differs('engine')
+  if (engine !== undefined) throw new BatonError('snapshot-engine', engine)
+  const baseline = differs('bundle') ?? differs('baseline')
+  if (baseline !== undefined) throw new BatonError('snapshot-baseline', baseline)
+}
+
+/** Hex SHA-256. */
+export const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex')

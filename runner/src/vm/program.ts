@@ -1,0 +1,72 @@
+/** Compiled engines and baselines, each made once a process. */
+import { BatonError } from '@baton/shared/errors.ts'
+import type { Baseline } from './baseline.ts'
+import { sha256 } from './codec.ts'
+import { returnThread, takeThread } from './thread.ts'
+
+export interface Program {
+  module: WebAssembly.Module
+  baseline: Baseline
+  /** Hex SHA-256. */
+  engine: string
+  bundle: string
+}
+
+/** A bundle is loaded in milliseconds; one that takes longer than this never ends. */
+const loadDeadlineMs = 20_000
+
+const hashes = new WeakMap<Uint8Array, string>()
+const modules = new Map<string, Promise<WebAssembly.Module>>()
+const programs = new Map<string, Promise<Program>>()
+
+/** Compiles an engine and loads a bundle into it. Throws `snapshot-engine` or `agent-invalid` when one is no good. */
+export function loadProgram(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
+  const key = `${hashOf(engine)}/${hashOf(bundle)}`
+  return once(programs, key, () => load(engine, bundle))
+}
+
+async function load(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
+  const module = await once(modules, hashOf(engine), () => compile(engine))
+  const thread = takeThread()
+  let late = false
+  const deadline = setTimeout(() => {
+    late = true
+    void thread.terminate()
+  }, loadDeadlineMs)
+  try {
+    const baseline = await thread.ask({ op: 'baseline', module, bundle })
+    return { module, baseline, engine: hashOf(engine), bundle: hashOf(bundle) }
+  } catch (cause) {
+    if (late) throw new BatonError('agent-invalid', '(its modules never finish loading)', { cause })
+    throw cause
+  } finally {
+    clearTimeout(deadline)
+    await returnThread(thread)
+  }
+}
+
+async function compile(engine: Uint8Array): Promise<WebAssembly.Module> {
+  try {
+    return await WebAssembly.compile(engine)
+  } catch (cause) {
+    throw new BatonError('snapshot-engine', '(this file is not a Baton engine: it does not compile)', {
+      cause,
+    })
+  }
+}
+
+function hashOf(bytes: Uint8Array): string {
+  let hash = hashes.get(bytes)
+  if (hash === undefined) hashes.set(bytes, (hash = sha256(bytes)))
+  return hash
+}
+
+function once<T>(cache: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {
+  let made = cache.get(key)
+  if (made === undefined) {
+    made = make()
+    cache.set(key, made)
+    made.catch(() => cache.delete(key))
+  }
+  return made
+}
