@@ -101,12 +101,17 @@ export class Usage {
 
   /** Adds what is new to the sums in Redis and learns what others added. */
   async flush(): Promise<void> {
+    // Also accounts that send blobs here while they are connected to another relay.
+    const accounts = new Set([...this.#known.keys(), ...this.#fresh.keys()])
     await Promise.all(
-      [...this.#known.keys()].map(async (account) => {
+      [...accounts].map(async (account) => {
         const fresh = this.#fresh.get(account) ?? 0
-        const total = await this.#redis.incrby(accountKeys(account).usage, fresh)
-        this.#known.set(account, total)
-        this.#fresh.set(account, (this.#fresh.get(account) ?? 0) - fresh)
+        // Adding nothing would be a write to the disk all the same.
+        if (fresh === 0) return this.load(account)
+        this.#known.set(account, await this.#redis.incrby(accountKeys(account).usage, fresh))
+        const left = (this.#fresh.get(account) ?? 0) - fresh
+        if (left === 0) this.#fresh.delete(account)
+        else this.#fresh.set(account, left)
       }),
     )
   }

@@ -6,7 +6,7 @@ import { Deltas } from './deltas.ts'
 import { InboxFeed } from './inbox-feed.ts'
 import type { Peer } from './hub.ts'
 import { Watcher, type WatchTarget } from './watch.ts'
-import type { Identity } from './sign-in.ts'
+import { sawDevice, type Identity } from './sign-in.ts'
 
 /** What a peer does with its socket. */
 export interface Outlet extends WatchTarget {
@@ -73,8 +73,8 @@ export class SignedIn implements Peer {
   /** Replaces an earlier watch of the session. The caller starts it once the journal's end is known. */
   async watch(sid: string, from: number): Promise<Watcher> {
     this.unwatch(sid)
-    const { redis, notices, options } = this.#context
-    const watcher = new Watcher(redis, notices, this.#outlet, sid, from, options.poll_ms)
+    const { redis, notices, log, options } = this.#context
+    const watcher = new Watcher(redis, notices, log, this.#outlet, sid, from, options.poll_ms)
     this.#watchers.set(sid, watcher)
     await watcher.listen()
     // Closed, or replaced by a later watch, while it began to listen.
@@ -103,8 +103,9 @@ export class SignedIn implements Peer {
     this.feeds.clear()
     this.deltas.close()
     this.#context.hubs.leave(this)
-    if (!this.serving) return
     const { account, device } = this.identity
+    this.#context.background(sawDevice(this.#context.redis, this.identity))
+    if (!this.serving) return
     this.#context.background(this.#context.presence.leave(account, device, this.id))
   }
 }

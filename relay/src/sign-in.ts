@@ -53,6 +53,11 @@ export async function admit(
   return { account, device }
 }
 
+/** It was there until now. */
+export async function sawDevice(redis: Redis, { account, device }: Identity): Promise<void> {
+  await redis.hset(deviceKey(account, device), 'seen_at', Date.now())
+}
+
 export async function isRevoked(redis: Redis, { account, device }: Identity): Promise<boolean> {
   return (await redis.sismember(accountKeys(account).revoked, device)) === 1
 }

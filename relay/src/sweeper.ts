@@ -11,6 +11,7 @@ import { hasWork, readState } from './sessions.ts'
 
 /** Sessions without work that one sweep looks at. */
 const REPAIRS_A_SWEEP = 100
+const TURN_SWEEPS = 4
 
 export class Sweeper {
   readonly #redis: Redis
@@ -19,6 +20,7 @@ export class Sweeper {
   readonly #log: Logger
   readonly #name: string
   #repairs: AsyncGenerator<void> | undefined
+  #mine_until = 0
 
   constructor(redis: Redis, scheduler: Scheduler, sweep_ms: number, name: string, log: Logger) {
     this.#redis = redis
@@ -31,9 +33,7 @@ export class Sweeper {
   /** One sweep, unless another relay has it. Errors are logged; the next sweep tries again. */
   async sweep(): Promise<void> {
     try {
-      // Shorter than a sweep, so that the lock of this one never stops the next.
-      const lock_ms = Math.ceil(this.#sweep_ms * 0.8)
-      if ((await this.#redis.set(relayKeys.sweep, this.#name, 'PX', lock_ms, 'NX')) === null) return
+      if (!(await this.#isMine())) return
       for (const account of await this.#redis.smembers(relayKeys.accounts)) {
         const sids = await this.#redis.smembers(accountKeys(account).active)
         await Promise.all(sids.map((sid) => this.#scheduler.sweep(account, sid)))
@@ -42,6 +42,20 @@ export class Sweeper {
     } catch (error) {
       this.#log.debug({ err: String(error) }, 'sweep not finished')
     }
+  }
+
+  /**
+   * Is it this relay's turn? A turn lasts some sweeps and then lapses; whoever comes first has the next one. So an idle relay
+   * writes to the disk every few seconds only, and one that died is missed no longer than that.
+   */
+  async #isMine(): Promise<boolean> {
+    const now = performance.now()
+    if (now < this.#mine_until) return true
+    const turn_ms = TURN_SWEEPS * this.#sweep_ms
+    if ((await this.#redis.set(relayKeys.sweep, this.#name, 'PX', turn_ms, 'NX')) === null) return false
+    // Counted from before the call, so that two relays hardly ever think that it is theirs.
+    this.#mine_until = now + turn_ms
+    return true
   }
 
   async #repairSome(): Promise<void> {

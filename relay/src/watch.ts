@@ -6,6 +6,7 @@ import { LIMITS, type RelayFrame } from '@baton/shared/protocol.ts'
 import type { Redis } from 'ioredis'
 import { readPage } from './journal.ts'
 import { sessionChannel, sessionKeys } from './keys.ts'
+import type { Logger } from 'pino'
 import type { Listener, Notices } from './notices.ts'
 
 export interface WatchTarget {
@@ -19,6 +20,7 @@ export class Watcher {
   readonly #sid: string
   readonly #redis: Redis
   readonly #notices: Notices
+  readonly #log: Logger
   readonly #target: WatchTarget
   readonly #listener: Listener
   readonly #poll: ReturnType<typeof setInterval>
@@ -32,6 +34,7 @@ export class Watcher {
   constructor(
     redis: Redis,
     notices: Notices,
+    log: Logger,
     target: WatchTarget,
     sid: string,
     from: number,
@@ -39,6 +42,7 @@ export class Watcher {
   ) {
     this.#redis = redis
     this.#notices = notices
+    this.#log = log
     this.#target = target
     this.#sid = sid
     this.#cursor = Math.max(1, from)
@@ -100,25 +104,30 @@ export class Watcher {
     const { entries, tail } = await readPage(this.#redis, this.#sid, this.#cursor, LIMITS.read_entries)
     if (this.#closed) return
     const first = entries[0]
-    if (first ? first.seq > this.#cursor : tail + 1 !== this.#cursor) {
-      const gap = first
-        ? ({ reason: 'trimmed', from: first.seq } as const)
-        : ({ reason: 'rolled-back', from: 1 } as const)
-      // An append between the two reads of a page looks like an empty page before a longer journal.
-      if (!first && tail >= this.#cursor && !(await this.#isHollow())) {
-        this.#again = true
-        return
-      }
-      this.close()
-      await this.#target.deliver({ t: 'gap', sid: this.#sid, tail, ...gap })
-      return
-    }
+    if (first ? first.seq > this.#cursor : tail + 1 !== this.#cursor) return this.#tellGap(first?.seq, tail)
     if (entries.length > 0) {
       this.#cursor += entries.length
       this.#again ||= this.#cursor <= tail
       await this.#target.deliver({ t: 'entries', sid: this.#sid, entries, tail })
     }
     if (!this.#again && !this.#caughtUp) await this.#catchUp()
+  }
+
+  /** `first`: the first number that is there at or after the cursor, if any. Ends the watch. */
+  async #tellGap(first: number | undefined, tail: number): Promise<void> {
+    // An append between the two reads of a page looks like an empty page before a longer journal.
+    if (first === undefined && tail >= this.#cursor && !(await this.#isHollow())) {
+      this.#again = true
+      return
+    }
+    const reason = first === undefined ? 'rolled-back' : 'trimmed'
+    const from = first ?? 1
+    this.#log.error(
+      { sid: this.#sid, cursor: this.#cursor, tail, reason },
+      'a reader asks for entries that are gone',
+    )
+    this.close()
+    await this.#target.deliver({ t: 'gap', sid: this.#sid, reason, from, tail })
   }
 
   /** The state counts further than the stream goes. */

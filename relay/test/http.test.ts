@@ -123,8 +123,18 @@ describe('blobs', () => {
       })
     expect((await put('A'.repeat(1000))).status).toBe(201)
     expect(await codeOf(await put('B'))).toEqual([507, 'storage-limit'])
+    const elsewhere = await relayForTest(redis)
+    const response = await fetch(`${elsewhere.url}/blobs/${sid}/${sha256Hex('C')}`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/octet-stream' },
+      body: 'C',
+    })
+    expect(response.status).toBe(201)
     const { usage } = accountKeys(peer.member.account.id)
-    await until(async () => Number(await lookInto(redis).get(usage)) === 1000, 'it is counted')
+    await until(
+      async () => Number(await lookInto(redis).get(usage)) === 1001,
+      'it is counted, also where the account is not connected',
+    )
   })
 })
 

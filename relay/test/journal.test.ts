@@ -4,7 +4,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sessionKeys } from '../src/keys.ts'
 import type { RunningRelay } from '../src/main.ts'
 import type { RedisServer } from '../src/redis-server.ts'
-import { entries, entry, lookInto, newMember, RawPeer, redisForTest, relayForTest } from './helpers.ts'
+import { entries, entry, lookInto, newMember, RawPeer, redisForTest, relayForTest, until } from './helpers.ts'
 
 let redis: RedisServer
 let relay: RunningRelay
@@ -172,6 +172,16 @@ describe('append', () => {
     await runner.notice('session', ({ session }) => session.sid === sid && session.status === 'running')
     const listed = (await runner.ask('list', {})).sessions.find((session) => session.sid === sid)
     expect(listed).toMatchObject({ status: 'running', seq: 4, epoch: 1, holder: runner.id })
+  })
+
+  test('J6: that a journal grew is told to the list of sessions, not with each entry', async () => {
+    await runner.ask('list', {})
+    let seq = 1
+    await until(async () => {
+      ;({ seq } = await runner.ask('append', append(seq + 1)))
+      return runner.of('session').some(({ session }) => session.seq > 20)
+    }, 'the list hears of it')
+    expect(runner.of('session').length).toBeLessThan(seq / 2)
   })
 
   test('F26: pages read while others write lack nothing and repeat nothing', async () => {

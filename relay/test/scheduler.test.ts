@@ -130,6 +130,25 @@ describe('offers', () => {
     expect(offers()).toBe(before)
   })
 
+  test('S4, F19: while an offer is under way, nothing that happens makes a second one', async () => {
+    const patient = await relayForTest(await redisForTest(), { sweep_ms: 3_600_000, offer_ms: 3_600_000 })
+    const client = await RawPeer.signIn(patient)
+    const [one, two] = [
+      await RawPeer.signIn(patient, newMember(client.member.account)),
+      await RawPeer.signIn(patient, newMember(client.member.account)),
+    ]
+    for (const runner of [one, two]) await serve(runner)
+    const sid = await client.session()
+    for (let i = 0; i < 5; i++) await client.command(sid)
+    for (const runner of [one, two]) {
+      const other = await client.session({ prefer: runner.id })
+      await client.command(other)
+      await runner.notice('offer', (offer) => offer.sid === other)
+    }
+    const offers = [...one.of('offer'), ...two.of('offer')].filter((offer) => offer.sid === sid)
+    expect(offers).toHaveLength(1)
+  })
+
   test('F16: an offer binds nobody; of two runners that take it, one gets the session', async () => {
     await serve(laptop)
     await serve(cloud)

@@ -25,7 +25,8 @@
 --   no-blob hash
 --   no-session
 local HEAD, WIDTH = 7, 8
-local state = redis.call('HMGET', KEYS[1], 'account', 'holder', 'expires_at', 'epoch', 'seq', 'status', 'bytes')
+local state = redis.call('HMGET', KEYS[1], 'account', 'holder', 'expires_at', 'epoch', 'seq', 'status', 'bytes',
+  'told_at')
 if state[1] ~= ARGV[1] then return { 'no-session' } end
 local now = now_ms()
 if state[2] ~= ARGV[3] or state[4] ~= ARGV[4] or not is_live(state[2], state[3], now) then return { 'lease-lost' } end
@@ -76,5 +77,9 @@ for base = HEAD, #ARGV - 1, WIDTH do
 end
 redis.call('HSET', KEYS[1], 'seq', seq, 'status', status, 'bytes', bytes, 'changed_at', now, unpack(changes))
 redis.call('PUBLISH', ARGV[6], 'journal')
-if status ~= state[6] or next(consumed) then redis.call('PUBLISH', ARGV[7], 'session ' .. ARGV[2]) end
+-- The list of sessions is told of what matters there; that the journal grew, at most once a second.
+if status ~= state[6] or next(consumed) or now - tonumber(state[8] or 0) >= 1000 then
+  redis.call('HSET', KEYS[1], 'told_at', now)
+  redis.call('PUBLISH', ARGV[7], 'session ' .. ARGV[2])
+end
 return { 'ok', seq, now }
