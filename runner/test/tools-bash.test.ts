@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test, vi } from 'vitest'
@@ -26,7 +26,8 @@ function run(
 /** Is a process there, other than as an uncollected zombie? */
 function alive(pid: string): boolean {
   try {
-    return !/^\s*Z/.test(execFileSync('ps', ['-o', 'stat=', '-p', pid]).toString())
+    process.kill(Number(pid), 0)
+    return !/\) Z /.test(existsSync('/proc') ? readFileSync(`/proc/${pid}/stat`, 'latin1') : '')
   } catch {
     return false
   }

@@ -116,8 +116,20 @@ function paramsOf(request: ModelRequest, model: string): Anthropic.MessageStream
     ...(request.system === '' ? {} : { system: [{ type: 'text', text: request.system, cache_control }] }),
     ...(tools.length === 0 ? {} : { tools }),
     // The guest keeps messages in the API's own shape; whether they are valid the service says.
-    messages: messages as unknown as Anthropic.MessageParam[],
+    messages: wellFormed(messages) as unknown as Anthropic.MessageParam[],
   }
+}
+
+/**
+ * The service refuses half a surrogate pair, and would do so with every later request of the conversation (F50): it sees
+ * U+FFFD in its place. What the guest holds stays as it is.
+ */
+function wellFormed<T>(value: T): T {
+  const text = JSON.stringify(value)
+  // JSON.stringify escapes just those halves.
+  if (!/\\ud[89a-f]/.test(text)) return value
+  const mend = (_: string, item: unknown): unknown => (typeof item === 'string' ? item.toWellFormed() : item)
+  return JSON.parse(text, mend) as T
 }
 
 function toolOf({ name, description, schema }: ToolSpec): Anthropic.Tool {
