@@ -1,6 +1,6 @@
 /** `baton runner`: holds sessions on this machine until it is told to end. */
 import { basename, resolve } from 'node:path'
-import { BatonError, explain } from '@baton/shared/errors.ts'
+import { BatonError } from '@baton/shared/errors.ts'
 import type { RunnerAbout } from '@baton/shared/journal.ts'
 import { createHands } from '../daemon/hands.ts'
 import {
@@ -61,6 +61,10 @@ export async function runner(args: string[]): Promise<number> {
   const name = values.name ?? defaultName()
   const log = (message: string): void =>
     void process.stderr.write(`${new Date().toISOString()} ${name}: ${message}\n`)
+  let refuse = (_error: BatonError): void => undefined
+  const refused = new Promise<never>((_resolve, reject) => (refuse = reject))
+  refused.catch(() => undefined)
+  const onState = watchState(log, refuse)
   const running = new Runner({
     ...identity,
     origin,
@@ -70,15 +74,18 @@ export async function runner(args: string[]): Promise<number> {
     workspaces,
     hands,
     log,
-    onState: logState(log),
+    onState,
   })
   await running.start()
   log(`serving${pools.length > 0 ? ` pool ${pools.join(', ')}` : ''}, model: ${hands.model.name}`)
   process.send?.({ t: 'serving' })
-  await untilTold()
-  log('letting all sessions go')
-  await running.drain(milliseconds('BATON_DRAIN_WITHIN_MS', DRAIN_WITHIN_MS))
-  await hands.close()
+  try {
+    await Promise.race([untilTold(), refused])
+    log('letting all sessions go')
+    await running.drain(milliseconds('BATON_DRAIN_WITHIN_MS', DRAIN_WITHIN_MS))
+  } finally {
+    running.close()
+  }
   return 0
 }
 
@@ -92,17 +99,15 @@ async function joinAccount(data: string, link: string): Promise<void> {
   await saveIdentity(data, { account, device })
 }
 
-type StateLog = NonNullable<ConstructorParameters<typeof Runner>[0]['onState']>
+type OnState = NonNullable<ConstructorParameters<typeof Runner>[0]['onState']>
 
-function logState(log: (message: string) => void): StateLog {
+/** Logs changes of the connection; tells when the relay will not have this device any more. */
+function watchState(log: (message: string) => void, refused: (error: BatonError) => void): OnState {
   let told = ''
   return (state) => {
+    if (state.at === 'refused') refused(new BatonError(state.code, state.message))
     const now = state.at === 'waiting' ? `connection lost (${state.reason}); retrying` : state.at
-    if (state.at === 'refused') {
-      log(explain(new BatonError(state.code, state.message)))
-      process.exitCode = 1
-      process.kill(process.pid, 'SIGTERM')
-    } else if (now !== told && state.at !== 'connecting') log(now)
+    if (now !== told && state.at !== 'connecting') log(now)
     told = now
   }
 }

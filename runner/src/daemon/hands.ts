@@ -11,8 +11,6 @@ import { GuestHarness } from '../vm/guest-harness.ts'
 import { openGitWorkspace, restoreGitWorkspace } from '../workspace/git.ts'
 import type { RunnerOptions } from './runner.ts'
 
-export type Hands = RunnerOptions['hands'] & { close(): Promise<void> }
-
 interface HandsOptions {
   data: string
   /** Workspace folders of this runner, absolute. */
@@ -26,7 +24,12 @@ const BUILT = fileURLToPath(new URL('../../../guest/dist', import.meta.url))
 /** An agent's name is a file name without any path in it. */
 const AGENT_NAME = /^[a-z][a-z0-9-]*$/
 
-export async function createHands({ data, folders, env, ...times }: HandsOptions): Promise<Hands> {
+export async function createHands({
+  data,
+  folders,
+  env,
+  ...times
+}: HandsOptions): Promise<RunnerOptions['hands']> {
   const engine = await readBuilt('engine.wasm')
   const { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseUrl, BATON_MODEL: model } = env
   return {
@@ -59,7 +62,6 @@ export async function createHands({ data, folders, env, ...times }: HandsOptions
       })
       return { workspace, ...(workspace.kept === undefined ? {} : { kept: workspace.kept }) }
     },
-    close: async () => undefined,
   }
 }
 

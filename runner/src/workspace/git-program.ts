@@ -4,8 +4,12 @@
  */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BatonError } from '@baton/shared/errors.ts'
+
+/** A disk with less room than this counts as full. */
+const FULL_BYTES = 1 << 20
 
 export interface GitOptions {
   cwd: string
@@ -80,7 +84,10 @@ export class GitProgram {
     for (let attempt = 1; ; attempt++) {
       const result = await this.#once(args, options)
       if (result.code === 0 || result.cut) return result
-      if (/No space left on device|Disk quota exceeded/i.test(result.stderr)) {
+      if (
+        /No space left on device|Disk quota exceeded/i.test(result.stderr) ||
+        (await isFull(result, options))
+      ) {
         throw new BatonError('disk-full', `(git ${subcommand(args)} in ${options.cwd})`)
       }
       const locked = /(\.lock': File exists|cannot lock ref|Unable to create '.*\.lock')/.test(result.stderr)
@@ -178,4 +185,11 @@ export function failure(args: string[], result: GitResult): BatonError {
 
 function subcommand(args: string[]): string {
   return args.find((arg) => /^[a-z]/.test(arg)) ?? ''
+}
+
+/** Git often says only that it could not write; the disk tells why. */
+async function isFull({ stderr }: GitResult, { cwd }: GitOptions): Promise<boolean> {
+  if (!/(unable|failed|could not|cannot) to? ?(write|create|store)/i.test(stderr)) return false
+  const disk = await statfs(cwd).catch(() => undefined)
+  return disk !== undefined && disk.bavail * disk.bsize < FULL_BYTES
 }
