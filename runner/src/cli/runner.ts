@@ -85,6 +85,8 @@ export async function runner(args: string[]): Promise<number> {
     await running.drain(milliseconds('BATON_DRAIN_WITHIN_MS', DRAIN_WITHIN_MS))
   } finally {
     running.close()
+    // The channel to the parent would keep this process alive.
+    if (process.connected) process.disconnect()
   }
   return 0
 }

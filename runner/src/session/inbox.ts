@@ -1,16 +1,37 @@
 /** Commands of a session that wait, and what each becomes when it is consumed: entries, and what the runner then does (I6). */
+import { explain } from '@baton/shared/errors.ts'
 import { openCommand } from '@baton/shared/entries.ts'
 import type { Received } from '@baton/shared/journal.ts'
 import type { Command, Placement } from '@baton/shared/protocol.ts'
 import { objectionTo, type DecisionContext } from './decisions.ts'
-import type { Draft } from './journal.ts'
+import { notice, type Draft } from './journal.ts'
 import type { SessionState } from './state.ts'
+
+/** The commands that wait. A number is taken once, however often it is heard of. */
+export class Inbox {
+  readonly #waiting = new Map<number, Command>()
+  readonly #taken = new Set<number>()
+
+  add(command: Command): void {
+    if (!this.#taken.has(command.n)) this.#waiting.set(command.n, command)
+  }
+
+  /** In order of number. */
+  waiting(): Command[] {
+    return [...this.#waiting.values()].toSorted((a, b) => a.n - b.n)
+  }
+
+  take({ n }: Command): void {
+    this.#waiting.delete(n)
+    this.#taken.add(n)
+  }
+}
 
 /** What to write when a command is consumed, and what follows. `later`: it keeps waiting. */
 export type Consumption =
   | 'later'
-  | { drafts: Draft[]; then?: 'stop' }
-  | { drafts: Draft[]; then: 'leave'; place: Placement; label: string }
+  | { drafts: Draft[]; next?: 'stop' }
+  | { drafts: Draft[]; next: 'leave'; place: Placement; label: string }
 
 export interface InboxContext extends Omit<DecisionContext, 'open'> {
   state: SessionState
@@ -20,6 +41,17 @@ export interface InboxContext extends Omit<DecisionContext, 'open'> {
 
 /** Decides about one command of a started session. */
 export function consume(command: Command, context: InboxContext): Consumption {
+  try {
+    return decide(command, context)
+  } catch (error) {
+    // What can't be opened can't be applied by anybody; it must not block the inbox for ever.
+    const { id, n, kind } = command
+    const text = `A command of kind ${kind} could not be read and was dropped. ${explain(error)}`
+    return { drafts: [{ ...notice(text), consumes: { n, id } }] }
+  }
+}
+
+function decide(command: Command, context: InboxContext): Consumption {
   const { sid, key, state, now } = context
   const received = (rest: DistributiveOmit<Received, 'id' | 'device' | 'now'>): Draft => ({
     kind: 'received',
@@ -58,13 +90,13 @@ export function consume(command: Command, context: InboxContext): Consumption {
       }
     }
     case 'stop':
-      return { drafts: [received({ kind: 'stop', command: {} }), ...stopApprovals(state, now)], then: 'stop' }
+      return { drafts: [received({ kind: 'stop', command: {} }), ...stopApprovals(state, now)], next: 'stop' }
     case 'move': {
       const body = openCommand(key, sid, { ...command, kind: 'move' })
       const to = command.place ?? {}
       return {
         drafts: [received({ kind: 'move', command: body, place: to })],
-        then: 'leave',
+        next: 'leave',
         place: to,
         label: body.label,
       }

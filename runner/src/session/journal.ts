@@ -19,6 +19,19 @@ interface DraftOf<K extends SealedKind> {
 /** An entry that is not written yet. */
 export type Draft = { [K in SealedKind]: DraftOf<K> }[SealedKind]
 
+/** A line for people in the transcript. */
+export function notice(message: string): Draft {
+  return { kind: 'event', body: { type: 'notice', data: { message } } }
+}
+
+export function failure(code: string, message: string): Draft {
+  return {
+    kind: 'event',
+    body: { type: 'failed', data: { code, message } },
+    hint: { status: 'failed', notify: true },
+  }
+}
+
 export class Journal {
   readonly sid: string
   readonly key: Uint8Array

@@ -7,7 +7,7 @@ import { openGuest, restoreGuest, startMessage } from './begin.ts'
 import type { Book } from './book.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { openCommand } from '@baton/shared/entries.ts'
-import type { Draft } from './journal.ts'
+import { failure, notice, type Draft } from './journal.ts'
 import { newLive, type Live } from './live.ts'
 import type { Lease, SessionOptions } from './options.ts'
 import type { Snapshots } from './snapshots.ts'
@@ -21,19 +21,6 @@ export interface Opening {
   /** Writes an entry when the session comes to it. */
   write: (draft: Draft) => void
   log: (message: string) => void
-}
-
-/** A line for people in the transcript. */
-export function notice(message: string): Draft {
-  return { kind: 'event', body: { type: 'notice', data: { message } } }
-}
-
-export function failure(code: string, message: string): Draft {
-  return {
-    kind: 'event',
-    body: { type: 'failed', data: { code, message } },
-    hint: { status: 'failed', notify: true },
-  }
 }
 
 /** Starts a fresh session. Undefined: it could not start; the journal says why, and the session has failed. */

@@ -12,12 +12,14 @@ import type { Command, Placement, Status } from '@baton/shared/protocol.ts'
 import { Diverged, sortAsks } from './asks.ts'
 import { Book } from './book.ts'
 import { Effects, outcomeDraft, type Ended } from './effects.ts'
-import { consume, type Consumption, type InboxContext } from './inbox.ts'
-import { Journal, type Draft } from './journal.ts'
+import { consume, Inbox } from './inbox.ts'
+import { failure, Journal, notice, type Draft } from './journal.ts'
+import { storeFiles, type Leave, type Leaving, type StoredFiles } from './leaving.ts'
 import type { Live } from './live.ts'
 import { Mailbox } from './mailbox.ts'
-import { failure, notice, restore, start, type Opening } from './opening.ts'
+import { restore, start, type Opening } from './opening.ts'
 import type { Ending, Lease, SessionOptions } from './options.ts'
+import { Rest } from './rest.ts'
 import { Snapshots } from './snapshots.ts'
 import { startEffect } from './start.ts'
 import { statusOf, type Deliverable } from './state.ts'
@@ -32,29 +34,6 @@ type Happening =
   | { t: 'stored'; stored: StoredFiles }
   | { t: 'leave' | 'due' | 'lost' }
 
-export interface Leave {
-  why: 'move' | 'shutdown'
-  place?: Placement
-  label?: string
-  /** Running effects may finish within this time; what still runs then is cut off. */
-  within_ms: number
-}
-
-interface Leaving extends Leave {
-  /** On the monotonic clock. */
-  until: number
-  /** The journal tells that the session waits for what runs. */
-  told: boolean
-  files?: Promise<StoredFiles>
-  stored?: StoredFiles
-}
-
-/** What to write about the workspace, and where the session must stay when it could not be stored. */
-interface StoredFiles {
-  drafts: Draft[]
-  stay?: Placement
-}
-
 /** A guest that computes without end is saved this often. */
 const SAVE_EVERY_MS = 5000
 
@@ -66,15 +45,12 @@ export class Session {
   readonly #mailbox = new Mailbox<Happening>()
   readonly #book: Book
   readonly #effects: Effects
-  /** Commands that wait, by number. */
-  readonly #inbox = new Map<number, Command>()
-  readonly #consumed = new Set<number>()
+  readonly #inbox = new Inbox()
   #live: Live | undefined
   #busy = false
   #leave: Leaving | undefined
   #ending: Ending | undefined
-  #restUntil: number | undefined
-  #restTimer: ReturnType<typeof setTimeout> | undefined
+  readonly #rest: Rest
   #saveTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(options: SessionOptions, lease: Lease) {
@@ -88,6 +64,7 @@ export class Session {
     const snapshots = new Snapshots(blobs, sid, key)
     this.#book = new Book(journal, blobs, snapshots)
     this.#effects = new Effects((ended) => this.#mailbox.post({ t: 'ended', ended }))
+    this.#rest = new Rest(options.park_after_ms, () => this.#mailbox.post({ t: 'due' }))
     this.#opening = {
       ...{ options, lease, book: this.#book, snapshots },
       write: (draft) => this.#mailbox.post({ t: 'write', draft }),
@@ -124,7 +101,7 @@ export class Session {
     } catch (error) {
       return await this.#broken(error)
     } finally {
-      clearTimeout(this.#restTimer)
+      this.#rest.pause()
       clearTimeout(this.#saveTimer)
       this.#effects.cut()
       await this.#live?.harness.close()
@@ -138,7 +115,7 @@ export class Session {
       this.#options.link.ask('inbox', { sid: this.sid }),
     )
     if (lease.snapshot > 0) this.#live = await restore(this.#opening, lease.snapshot)
-    for (const command of (await inbox).commands) this.#inbox.set(command.n, command)
+    for (const command of (await inbox).commands) this.#inbox.add(command)
     while (this.#ending === undefined) {
       try {
         await this.#advance()
@@ -164,7 +141,7 @@ export class Session {
   }
 
   async #handle(happening: Happening): Promise<void> {
-    if (happening.t !== 'due') this.#restUntil = undefined
+    if (happening.t !== 'due') this.#rest.disturb()
     switch (happening.t) {
       case 'paused':
         this.#busy = false
@@ -180,8 +157,7 @@ export class Session {
         await this.#append([happening.draft])
         return
       case 'command':
-        // A notice may repeat what the inbox told before.
-        if (!this.#consumed.has(happening.command.n)) this.#inbox.set(happening.command.n, happening.command)
+        this.#inbox.add(happening.command)
         return
       case 'stored':
         if (this.#leave) this.#leave.stored = happening.stored
@@ -196,7 +172,7 @@ export class Session {
 
   /** Does what can be done now; returns when only a happening can change something. */
   async #advance(): Promise<void> {
-    clearTimeout(this.#restTimer)
+    this.#rest.pause()
     if (!this.#live) await this.#awaitStart()
     const live = this.#live
     if (!live || this.#ending) return
@@ -208,13 +184,12 @@ export class Session {
   }
 
   async #awaitStart(): Promise<void> {
-    const command = [...this.#inbox.values()].find((waiting) => waiting.kind === 'start')
+    const command = this.#inbox.waiting().find((waiting) => waiting.kind === 'start')
     if (command) {
-      this.#inbox.delete(command.n)
-      this.#consumed.add(command.n)
+      this.#inbox.take(command)
       this.#live = await start(this.#opening, { ...command, kind: 'start' })
       if (!this.#live) await this.#release('ended', 'failed')
-    } else if (this.#leave || !this.#rest()) await this.#release('parked', 'idle')
+    } else if (this.#leave || this.#rest.isOver()) await this.#release('parked', 'idle')
   }
 
   /** Writes intents and events of what the guest asked for, with a snapshot where one is due. */
@@ -236,20 +211,20 @@ export class Session {
   }
 
   async #takeCommands(live: Live): Promise<void> {
-    for (const command of [...this.#inbox.values()].toSorted((a, b) => a.n - b.n)) {
+    const context = {
+      ...{ sid: this.sid, key: this.#book.journal.key, state: live.state },
+      ...{ account: this.#options.account.id, isRevoked: this.#options.isRevoked },
+    }
+    for (const command of this.#inbox.waiting()) {
       // Whoever comes next takes the rest; Stop also ends what this one waits for.
       if (this.#leave && command.kind !== 'stop') continue
-      const consumption = this.#consumption(command, {
-        ...{ sid: this.sid, key: this.#book.journal.key, state: live.state, now: Date.now() },
-        ...{ account: this.#options.account.id, isRevoked: this.#options.isRevoked },
-      })
+      const consumption = consume(command, { ...context, now: Date.now() })
       if (consumption === 'later') continue
-      this.#inbox.delete(command.n)
-      this.#consumed.add(command.n)
+      this.#inbox.take(command)
       await this.#append(consumption.drafts)
-      if (consumption.then === 'stop') this.#effects.stop()
+      if (consumption.next === 'stop') this.#effects.stop()
       // Asked to come to where it is: nothing to do.
-      if (consumption.then === 'leave' && !this.#isHere(consumption.place)) {
+      if (consumption.next === 'leave' && !this.#isHere(consumption.place)) {
         const { place, label } = consumption
         this.leave({ why: 'move', place, label, within_ms: this.#options.finish_within_ms })
       }
@@ -259,17 +234,6 @@ export class Session {
   #isHere({ prefer, pool }: Placement): boolean {
     if (prefer !== undefined) return prefer === this.#options.device
     return pool !== undefined && this.#options.tags.includes(pool)
-  }
-
-  #consumption(command: Command, context: InboxContext): Consumption {
-    try {
-      return consume(command, context)
-    } catch (error) {
-      // What can't be opened can't be applied by anybody; it must not block the inbox for ever.
-      const { id, n } = command
-      const text = `A command of kind ${command.kind} could not be read and was dropped. ${explain(error)}`
-      return { drafts: [{ ...notice(text), consumes: { n, id } }] }
-    }
   }
 
   /** Starts what may start. True when the guest has to be asked for something first. */
@@ -307,7 +271,7 @@ export class Session {
       return
     }
     if (this.#effects.size > 0 || live.toStart.size > 0) return
-    if (!this.#rest()) await this.#park(live)
+    if (this.#rest.isOver()) await this.#park(live)
   }
 
   #go(live: Live, work: () => Promise<Pause>): void {
@@ -339,7 +303,7 @@ export class Session {
   async #advanceLeave(live: Live, leave: Leaving): Promise<void> {
     const left_ms = leave.until - performance.now()
     if (this.#effects.size > 0 && left_ms > 0) {
-      this.#restTimer = setTimeout(() => this.#mailbox.post({ t: 'due' }), left_ms)
+      this.#rest.wakeIn(left_ms)
       if (leave.told || leave.why === 'shutdown') return
       leave.told = true
       const data = { to: leave.label ?? '', waits: this.#effects.kinds }
@@ -348,7 +312,7 @@ export class Session {
     }
     if (!leave.files) {
       // The files first, while the guest may still compute: the time in which it runs nowhere gets shorter.
-      leave.files = this.#storeFiles(live, this.#effects.cut() > 0)
+      leave.files = storeFiles(live, this.#options.device, this.#effects.cut() > 0)
       leave.files.then(
         (stored) => this.#mailbox.post({ t: 'stored', stored }),
         (error: unknown) => this.#mailbox.post({ t: 'broke', error }),
@@ -366,26 +330,12 @@ export class Session {
   }
 
   async #park(live: Live): Promise<void> {
-    await this.#letGo(live, await this.#storeFiles(live, false), 'parked', statusOf(live.state, false))
-  }
-
-  /**
-   * Stores the workspace. After an effect was `cut` off the last checkpoint stands: it is what the journal tells of, and what
-   * the effect left half-done must not travel.
-   */
-  async #storeFiles(live: Live, cut: boolean): Promise<StoredFiles> {
-    // Files that never arrived here have nothing new in them.
-    const workspace = await live.workspace.catch(() => undefined)
-    if (!workspace || cut) return { drafts: [] }
-    try {
-      const checkpoint = await live.checkpoints.store(workspace)
-      return { drafts: checkpoint ? [checkpoint] : [] }
-    } catch (error) {
-      if (this.#gone.signal.aborted) throw error
-      // The newest files exist only here: nobody else may continue with older ones (I11).
-      const text = `The workspace could not be stored, so the session stays on this runner. ${explain(error)}`
-      return { drafts: [notice(text)], stay: { prefer: this.#options.device, pin: true } }
-    }
+    await this.#letGo(
+      live,
+      await storeFiles(live, this.#options.device, false),
+      'parked',
+      statusOf(live.state, false),
+    )
   }
 
   /** Saves the guest, then gives the lease back: only after the relay has confirmed the snapshot (I8). */
@@ -447,15 +397,6 @@ export class Session {
   async #append(drafts: Draft[]): Promise<void> {
     if (this.#live) await this.#book.append(this.#live, drafts)
     else if (drafts.length > 0) await this.#book.journal.append(drafts)
-  }
-
-  /** Waits for something to happen; false when nothing did for as long as a session may rest here. */
-  #rest(): boolean {
-    const now = performance.now()
-    this.#restUntil ??= now + this.#options.park_after_ms
-    if (now >= this.#restUntil) return false
-    this.#restTimer = setTimeout(() => this.#mailbox.post({ t: 'due' }), this.#restUntil - now)
-    return true
   }
 }
 

@@ -1,0 +1,48 @@
+/** What leaving needs: why and where to, and the state of the files that travel along. */
+import { BatonError, explain } from '@baton/shared/errors.ts'
+import type { Placement } from '@baton/shared/protocol.ts'
+import { notice, type Draft } from './journal.ts'
+import type { Live } from './live.ts'
+
+export interface Leave {
+  why: 'move' | 'shutdown'
+  place?: Placement
+  label?: string
+  /** Running effects may finish within this time, in milliseconds; what still runs then is cut off. */
+  within_ms: number
+}
+
+/** A leave under way. */
+export interface Leaving extends Leave {
+  /** On the monotonic clock. */
+  until: number
+  /** The journal tells that the session waits for what runs. */
+  told: boolean
+  files?: Promise<StoredFiles>
+  stored?: StoredFiles
+}
+
+/** What to write about the workspace, and where the session must stay when it could not be stored. */
+export interface StoredFiles {
+  drafts: Draft[]
+  stay?: Placement
+}
+
+/**
+ * Stores the workspace. After an effect was `cut` off the last checkpoint stands: it is what the journal tells of, and what
+ * the effect left half-done must not travel. Throws `lease-lost`.
+ */
+export async function storeFiles(live: Live, device: string, cut: boolean): Promise<StoredFiles> {
+  // Files that never arrived here have nothing new in them.
+  const workspace = await live.workspace.catch(() => undefined)
+  if (!workspace || cut) return { drafts: [] }
+  try {
+    const checkpoint = await live.checkpoints.store(workspace)
+    return { drafts: checkpoint ? [checkpoint] : [] }
+  } catch (error) {
+    if (error instanceof BatonError && error.code === 'lease-lost') throw error
+    // The newest files exist only here: nobody else may continue with older ones (I11).
+    const text = `The workspace could not be stored, so the session stays on this runner. ${explain(error)}`
+    return { drafts: [notice(text)], stay: { prefer: device, pin: true } }
+  }
+}
