@@ -34,6 +34,8 @@ export class Runner {
   readonly #leases: Leases
   readonly #sessions = new Map<string, { session: Session; ended: Promise<void> }>()
   readonly #claiming = new Set<string>()
+  /** Offered again before the last of them was put away here. */
+  readonly #wanted = new Set<string>()
   readonly #revoked = new Set<string>()
   readonly #tags: string[]
   readonly #poll: ReturnType<typeof setInterval>
@@ -96,24 +98,23 @@ export class Runner {
   }
 
   #onNotice(notice: Notice): void {
-    if (notice.t === 'offer') {
-      this.#take(notice.sid).catch((error: unknown) => {
-        if (!(error instanceof BatonError)) throw error
-        if (error.code !== 'lease-held') this.#options.log(`could not claim: ${explain(error)}`)
-      })
-    } else if (notice.t === 'inbox') this.#sessions.get(notice.sid)?.session.command(notice.command)
+    if (notice.t === 'offer') this.#offered(notice.sid)
+    else if (notice.t === 'inbox') this.#sessions.get(notice.sid)?.session.command(notice.command)
     else if (notice.t === 'device' && notice.device.revoked) this.#revoked.add(notice.device.device)
+  }
+
+  #offered(sid: string): void {
+    this.#take(sid).catch((error: unknown) => {
+      if (!(error instanceof BatonError)) throw error
+      if (error.code !== 'lease-held') this.#options.log(`could not claim: ${explain(error)}`)
+    })
   }
 
   async #take(sid: string): Promise<void> {
     const taken = this.#sessions.size + this.#claiming.size
-    if (
-      this.#draining ||
-      taken >= this.#options.capacity ||
-      this.#sessions.has(sid) ||
-      this.#claiming.has(sid)
-    )
-      return
+    const present = this.#sessions.get(sid)
+    if (present?.session.isReleased) this.#wanted.add(sid)
+    if (present || this.#draining || taken >= this.#options.capacity || this.#claiming.has(sid)) return
     this.#claiming.add(sid)
     try {
       const claimed_at = performance.now()
@@ -132,6 +133,7 @@ export class Runner {
       this.#leases.remove(sid)
       this.#sessions.delete(sid)
       this.#options.log(`${sid} ${ending}`)
+      if (this.#wanted.delete(sid)) this.#offered(sid)
     })
     this.#sessions.set(sid, { session, ended })
     // Claimed while the runner began to end.

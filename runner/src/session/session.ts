@@ -76,6 +76,11 @@ export class Session {
     return this.#opening.lease.epoch
   }
 
+  /** The lease is given back; only putting away is left to do. */
+  get isReleased(): boolean {
+    return this.#ending !== undefined
+  }
+
   /** A command arrived in the inbox. */
   command(command: Command): void {
     this.#mailbox.post({ t: 'command', command })
