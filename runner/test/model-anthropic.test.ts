@@ -67,7 +67,7 @@ describe('an answer', () => {
   test('can be sent back word for word', async () => {
     const { model, server } = await modelFor([[say('I read.'), call('read', {})], [say('Done.')]])
     const first = await ask(model)
-    const id = String(first.content[1]?.['id'])
+    const id = first.content[1]?.['id'] ?? null
     const messages: Message[] = [
       prompt,
       { role: 'assistant', content: first.content },

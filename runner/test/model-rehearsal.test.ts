@@ -28,17 +28,18 @@ async function play(messages: Message[], prompt: string, answers: Answers, tools
     if (stop_reason === 'end_turn') return called
     const results: Message['content'] = []
     for (const block of content.filter(({ type }) => type === 'tool_use')) {
-      const name = String(block['name'])
+      const name = str(block['name'])
       called.push(name)
       const answer = answers[name] ?? { content: 'done' }
-      results.push({ type: 'tool_result', tool_use_id: String(block['id']), ...answer })
+      results.push({ type: 'tool_result', tool_use_id: str(block['id']), ...answer })
     }
     messages.push({ role: 'user', content: results })
   }
 }
 
+const str = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 const textOf = (message: Message | undefined): string =>
-  (message?.content ?? []).map((block) => String(block['text'] ?? '')).join('\n')
+  (message?.content ?? []).map((block) => str(block['text'])).join('\n')
 const inputOf = (messages: Message[], name: string): { [key: string]: Json } | undefined =>
   messages.flatMap(({ content }) => content).find((block) => block['name'] === name)?.['input'] as
     { [key: string]: Json } | undefined
@@ -49,7 +50,7 @@ test('without a key it is used, and says so in its first words', async () => {
   for (const apiKey of [undefined, '', '  ']) expect(createModel({ apiKey }).name).toBe('rehearsal')
   expect(createModel({ apiKey: 'key' }).name).toBe('anthropic')
   const { content } = await ask([{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }])
-  expect(String(content[0]?.['text'])).toMatch(
+  expect(str(content[0]?.['text'])).toMatch(
     /^Rehearsal model: no API key is set, this is a scripted demonstration/,
   )
 })
@@ -60,7 +61,7 @@ test('plays its task: looks around, runs a command, writes a file, sums up', asy
   expect(inputOf(messages, 'read')).toMatchObject({ path: 'README.md' })
   expect(inputOf(messages, 'bash')).toEqual({ command: 'git status --short | head' })
   expect(inputOf(messages, 'write')).toMatchObject({ path: 'baton-rehearsal.md' })
-  expect(String(inputOf(messages, 'write')?.['content'])).toContain('Fix the bug')
+  expect(str(inputOf(messages, 'write')?.['content'])).toContain('Fix the bug')
   expect(textOf(messages.at(-1))).toMatch(/`git status --short \| head`: ran after your approval/)
   const ids = messages
     .flatMap(({ content }) => content)
@@ -92,12 +93,12 @@ test('the next prompt plays it again, also after a stop in the middle', async ()
   await play(messages, 'One', files)
   expect(await play(messages, 'Two', files)).toEqual(['glob', 'read', 'bash', 'write'])
   const stopped = messages.slice(0, 2)
-  const id = String(stopped[1]?.content[1]?.['id'])
+  const id = str(stopped[1]?.content[1]?.['id'])
   const result = { type: 'tool_result', tool_use_id: id, content: 'Stopped', is_error: true }
   stopped.push({ role: 'user', content: [result, { type: 'text', text: 'Again' }] })
   const next = await ask(stopped)
   expect(next.content[1]).toMatchObject({ name: 'glob' })
-  expect(String(next.content[0]?.['text'])).toContain('Again')
+  expect(str(next.content[0]?.['text'])).toContain('Again')
 })
 
 test('I7: what it says follows from the conversation alone', async () => {

@@ -114,8 +114,8 @@ function doneSince(messages: Message[]): Map<string, Done> {
   const names = new Map<string, string>()
   const done = new Map<string, Done>()
   for (const block of messages.flatMap((message) => message.content)) {
-    if (block.type === 'tool_use') names.set(String(block['id']), String(block['name']))
-    const name = block.type === 'tool_result' ? names.get(String(block['tool_use_id'])) : undefined
+    if (block.type === 'tool_use') names.set(str(block['id']), str(block['name']))
+    const name = block.type === 'tool_result' ? names.get(str(block['tool_use_id'])) : undefined
     if (name) done.set(name, { text: contentText(block['content']), is_error: block['is_error'] === true })
   }
   return done
@@ -136,14 +136,17 @@ function contentText(content: Json | undefined): string {
 function textOf(content: Message['content']): string {
   return content
     .filter((block) => block.type === 'text')
-    .map((block) => String(block['text'] ?? ''))
+    .map((block) => str(block['text']))
     .join('\n')
+}
+
+function str(value: Json | undefined): string {
+  return typeof value === 'string' ? value : ''
 }
 
 function short(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ')
-  const points = [...line]
-  return points.length > 80 ? `${points.slice(0, 79).join('')}…` : line
+  return line.length > 80 ? `${line.slice(0, 79).replace(/[\ud800-\udbff]$/, '')}…` : line
 }
 
 function resultOf({ text, call }: Turn, at: number): LlmResult {

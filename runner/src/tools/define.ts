@@ -25,7 +25,7 @@ export function defineTool<S extends v.StrictObjectSchema<v.ObjectEntries, undef
   gated: boolean
   /** Each entry carries a v.description for the model. */
   input: S
-  run(input: v.InferOutput<S>, context: ToolContext): Promise<ToolResult>
+  run: (input: v.InferOutput<S>, context: ToolContext) => Promise<ToolResult>
 }): Tool {
   const { name, description, replay, gated, input: schema, run } = definition
   return {

@@ -62,6 +62,7 @@ export class GitWorkspace implements Workspace {
   #headDate: { head: string; seconds: string } | undefined
   #indexStamp: string | undefined
   #queue: Promise<unknown> = Promise.resolve()
+  #packing: Promise<unknown> = Promise.resolve()
 
   private constructor(options: GitWorkspaceOptions) {
     this.root = options.root
@@ -101,7 +102,10 @@ export class GitWorkspace implements Workspace {
   }
 
   pack(commit: string, since: string | undefined): Promise<Uint8Array> {
-    return this.#alone(() => makePack(this.#shadow, this.#repository, commit, since))
+    // Only reads objects, and may take long: checkpoints need not wait for it.
+    const packing = makePack(this.#shadow, this.#repository, commit, since)
+    this.#packing = Promise.allSettled([this.#packing, packing])
+    return packing
   }
 
   /**
@@ -145,7 +149,7 @@ export class GitWorkspace implements Workspace {
   }
 
   async close(): Promise<void> {
-    await this.#queue
+    await Promise.all([this.#queue, this.#packing])
   }
 
   /** The tree of all files, those included that only the session's own index lists (`git add -f`). */
