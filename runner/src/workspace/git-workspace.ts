@@ -85,8 +85,8 @@ export class GitWorkspace implements Workspace {
   /** Lays the first state into a work tree that is empty. `branch` is the wanted name. */
   fill(tree: string, head: string, branch?: string): Promise<void> {
     return this.#alone(async () => {
-      await this.#shadow.lay(tree)
-      await this.#moveHead(head, await this.#freeBranch(head, branch))
+      const heading = this.#freeBranch(head, branch).then((name) => this.#moveHead(head, name))
+      await Promise.all([this.#shadow.lay(tree), heading])
     })
   }
 
@@ -223,13 +223,14 @@ export class GitWorkspace implements Workspace {
 
   async #moveHead(head: string, branch: string): Promise<void> {
     await Promise.all(UNDER_WAY.map((name) => rm(join(this.#admin, name), { recursive: true, force: true })))
-    if (branch === '') {
-      await this.#own(['update-ref', '--no-deref', 'HEAD', head])
-    } else {
-      await this.#refs(['update-ref', `refs/heads/${branch}`, head])
-      await this.#own(['symbolic-ref', 'HEAD', `refs/heads/${branch}`])
-    }
-    await this.#own(['read-tree', '--reset', head])
+    const pointing =
+      branch === ''
+        ? [this.#own(['update-ref', '--no-deref', 'HEAD', head])]
+        : [
+            this.#refs(['update-ref', `refs/heads/${branch}`, head]),
+            this.#own(['symbolic-ref', 'HEAD', `refs/heads/${branch}`]),
+          ]
+    await Promise.all([...pointing, this.#own(['read-tree', '--reset', head])])
   }
 
   /**

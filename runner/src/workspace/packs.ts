@@ -87,8 +87,7 @@ export async function applyPacks(
   packs: PackList,
   checkpoint: Checkpoint,
 ): Promise<void> {
-  const here = await hasCommit(git, repository, checkpoint.commit)
-  if (here && (await isWhole(git, repository, checkpoint))) return
+  if (await isWhole(git, repository, checkpoint)) return
   for (const bundle of await missingPacks(git, repository, packs)) await bringIn(git, repository, bundle)
   if (await isWhole(git, repository, checkpoint)) return
   const short = checkpoint.commit.slice(0, 12)

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { ObjectFormat } from './bundle.ts'
-import { failure, type GitProgram } from './git-program.ts'
+import { failure, type GitProgram, type GitResult } from './git-program.ts'
 
 export interface Repository {
   /** The folder that holds objects and refs: `.git` of an ordinary clone, the repository itself when bare. Absolute. */
@@ -20,25 +20,29 @@ export interface Repository {
 /** Throws BatonError `workspace-missing`, `workspace-not-git`. A repository without a commit has no `head`. */
 export async function findRepository(git: GitProgram, path: string): Promise<Repository> {
   if (!existsSync(path)) throw new BatonError('workspace-missing', path)
-  const args = ['rev-parse', '--is-bare-repository', '--show-object-format', '--git-common-dir']
-  const result = await git.run(args, { cwd: path })
+  const args = ['rev-parse', '--show-object-format', '--git-common-dir']
+  const ask = (more: string[]): Promise<GitResult> => git.run([...args, ...more], { cwd: path })
+  // All at once in the ordinary case; one by one when something is lacking.
+  const whole = await ask(['--show-toplevel', 'HEAD^{commit}'])
+  const result = whole.code === 0 ? whole : await ask([])
   if (result.code !== 0) {
     if (/not a git repository|not a directory/i.test(result.stderr)) {
       throw new BatonError('workspace-not-git', path)
     }
     throw failure(args, result)
   }
-  const [bare, format, common = ''] = result.stdout.toString('utf8').split('\n')
-  const [top, head] = await Promise.all([
-    bare === 'true' ? undefined : git.run(['rev-parse', '--show-toplevel'], { cwd: path }),
-    git.run(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'], { cwd: path }),
-  ])
+  const [format, common = '', ...rest] = result.stdout.toString('utf8').split('\n')
   const repository: Repository = {
     common: resolve(path, common),
     objects: resolve(path, common, 'objects'),
     format: format === 'sha256' ? 'sha256' : 'sha1',
   }
-  if (top?.code === 0) repository.top = top.stdout.toString('utf8').replace(/\n$/, '')
+  if (whole.code === 0) return { ...repository, top: rest[0] ?? '', head: rest[1] ?? '' }
+  const [top, head] = await Promise.all([
+    git.run(['rev-parse', '--show-toplevel'], { cwd: path }),
+    git.run(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'], { cwd: path }),
+  ])
+  if (top.code === 0) repository.top = top.stdout.toString('utf8').replace(/\n$/, '')
   if (head.code === 0) repository.head = head.stdout.toString('utf8').trim()
   return repository
 }
