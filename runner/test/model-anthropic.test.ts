@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { startModelServer, type ModelServer } from '@baton/test/model-server.ts'
 import { attempts, call, cut, fail, hold, refuse, say, type Script } from '@baton/test/model-turns.ts'
 import type { LlmResult, Message, ToolSpec } from '@baton/shared/guest.ts'
+import { anthropicModel } from '../src/model/anthropic.ts'
 import { createModel } from '../src/model/index.ts'
 import type { Model, ModelRequest } from '../src/model/model.ts'
 
@@ -201,6 +202,15 @@ describe('trouble', () => {
     await expect(ask(model)).rejects.toMatchObject({
       code: 'model-error',
       message: expect.stringContaining('Scripted failure'),
+    })
+  })
+
+  test('F6: a stream that falls silent is given up, and told', async () => {
+    server = await startModelServer([[say('Half'), hold('never')]])
+    const model = anthropicModel({ apiKey: KEY, baseUrl: server.url, silence_ms: 50 })
+    await expect(ask(model)).rejects.toMatchObject({
+      code: 'model-error',
+      detail: 'The stream was silent for 50 ms.',
     })
   })
 

@@ -324,27 +324,30 @@ describe.each(['git', 'no git'])('searching, with %s', (kind) => {
     expect(detail).toEqual({ files: 500, more: 10 })
   })
 
-  test.runIf(kind === 'git')(
-    'grep finds lines in tracked and new files, not in ignored and binary ones',
-    async () => {
-      const find = async (input: { [key: string]: Json }): Promise<string> => (await use('grep', input)).text
-      expect(await find({ pattern: '\\balpha\\b' })).toBe(
-        'notes.md:1:a.b (x) alpha:beta\nodd: name 😀.md:1:alpha\nsrc/a.ts:1:export const alpha = 1\nsrc/c.tsx:1:alpha',
-      )
-      expect(await find({ pattern: 'alpha', glob: '*.{ts,md}', files_only: true })).toBe(
-        'notes.md\nodd: name 😀.md\nsrc/a.ts',
-      )
-      expect(await find({ pattern: 'ALPHA', ignore_case: true, path: 'src/deep' })).toBe(
-        'src/deep/b.ts:1:const Alpha = 3',
-      )
-      expect(await find({ pattern: 'beta', path: 'src/a.ts' })).toBe('src/a.ts:2:const beta = 2')
-      expect(await find({ pattern: 'a.b (x)', literal: true })).toContain('notes.md:1:')
-      expect(await find({ pattern: '-- -e' })).toBe('No match.')
-      expect(await find({ pattern: 'beta', path: 'src', context: 1 })).toBe(
-        'src/a.ts-1-export const alpha = 1\nsrc/a.ts:2:const beta = 2',
-      )
-    },
-  )
+  test('grep finds lines in tracked and new files, not in ignored and binary ones', async () => {
+    const find = async (input: { [key: string]: Json }): Promise<string> => (await use('grep', input)).text
+    expect(await find({ pattern: '\\balpha\\b' })).toBe(
+      'notes.md:1:a.b (x) alpha:beta\nodd: name 😀.md:1:alpha\nsrc/a.ts:1:export const alpha = 1\nsrc/c.tsx:1:alpha',
+    )
+    expect(await find({ pattern: 'alpha', glob: '*.{ts,md}', files_only: true })).toBe(
+      'notes.md\nodd: name 😀.md\nsrc/a.ts',
+    )
+    expect(await find({ pattern: 'ALPHA', ignore_case: true, path: 'src/deep' })).toBe(
+      'src/deep/b.ts:1:const Alpha = 3',
+    )
+    expect(await find({ pattern: 'beta', path: 'src/a.ts' })).toBe('src/a.ts:2:const beta = 2')
+    expect(await find({ pattern: 'a.b (x)', literal: true })).toContain('notes.md:1:')
+    put('odd [dir]*/x.ts', 'gamma\n')
+    expect(await find({ pattern: 'gamma', path: 'odd [dir]*', glob: '*.ts' })).toBe('odd [dir]*/x.ts:1:gamma')
+    expect(await find({ pattern: 'gamma', path: 'odd [dir]*' })).toBe('odd [dir]*/x.ts:1:gamma')
+    expect(await find({ pattern: 'alpha', path: 'src', glob: 'deep/*.ts', ignore_case: true })).toBe(
+      'src/deep/b.ts:1:const Alpha = 3',
+    )
+    expect(await find({ pattern: '-- -e' })).toBe('No match.')
+    expect(await find({ pattern: 'beta', path: 'src', context: 1 })).toBe(
+      'src/a.ts-1-export const alpha = 1\nsrc/a.ts:2:const beta = 2',
+    )
+  })
 
   test('grep tells a faulty pattern and a missing path in words', async () => {
     expect(await use('grep', { pattern: '(' })).toMatchObject({ is_error: true })

@@ -13,7 +13,17 @@ const SILENCE_MS = 120_000
 type Block = LlmResult['content'][number]
 type Stream = ReturnType<Anthropic['messages']['stream']>
 
-export function anthropicModel(settings: { apiKey: string; baseUrl?: string; model?: string }): Model {
+export interface AnthropicSettings {
+  apiKey: string
+  baseUrl?: string
+  /** Used when a request names none. */
+  model?: string
+  /** Milliseconds without an event after which a stream is given up. */
+  silence_ms?: number
+}
+
+export function anthropicModel(settings: AnthropicSettings): Model {
+  const silence_ms = settings.silence_ms ?? SILENCE_MS
   const client = new Anthropic({
     apiKey: settings.apiKey,
     baseURL: settings.baseUrl ?? 'https://api.anthropic.com',
@@ -28,7 +38,7 @@ export function anthropicModel(settings: { apiKey: string; baseUrl?: string; mod
     async call(request, options) {
       if (options.signal.aborted) throw new BatonError('stopped')
       try {
-        return await answer(client, paramsOf(request, settings.model ?? MODEL), options)
+        return await answer(client, paramsOf(request, settings.model ?? MODEL), options, silence_ms)
       } catch (error) {
         throw translated(error, options.signal)
       }
@@ -40,10 +50,11 @@ async function answer(
   client: Anthropic,
   params: Anthropic.MessageStreamParams,
   { signal, onText }: ModelCallOptions,
+  silence_ms: number,
 ): Promise<LlmResult> {
   const stream = client.messages.stream(params, { signal })
   const inputs = new Map<number, string>()
-  const silence = new Silence(stream)
+  const silence = new Silence(stream, silence_ms)
   stream.on('streamEvent', (event, snapshot) => {
     silence.broken()
     if (event.type !== 'content_block_delta') return
@@ -66,26 +77,28 @@ async function answer(
       },
     }
   } catch (error) {
-    throw silence.ended ? new BatonError('model-error', `The stream was silent for ${SILENCE_MS} ms.`) : error
+    throw silence.ended ? new BatonError('model-error', `The stream was silent for ${silence_ms} ms.`) : error
   } finally {
     silence.close()
   }
 }
 
-/** Ends a stream that says nothing for too long (F6). */
+/** Ends a stream that says nothing for too long (F6). Before it begins, the client's own time-out and retries hold. */
 class Silence {
   ended = false
-  readonly #timer: NodeJS.Timeout
+  #timer: NodeJS.Timeout | undefined
 
-  constructor(stream: Stream) {
-    this.#timer = setTimeout(() => {
-      this.ended = true
-      stream.abort()
-    }, SILENCE_MS)
+  constructor(stream: Stream, after_ms: number) {
+    stream.on('connect', () => {
+      this.#timer = setTimeout(() => {
+        this.ended = true
+        stream.abort()
+      }, after_ms)
+    })
   }
 
   broken(): void {
-    this.#timer.refresh()
+    this.#timer?.refresh()
   }
 
   close(): void {

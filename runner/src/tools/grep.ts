@@ -1,5 +1,5 @@
-import { stat } from 'node:fs/promises'
-import { dirname, relative } from 'node:path'
+import { realpath, stat } from 'node:fs/promises'
+import { relative } from 'node:path'
 import * as v from 'valibot'
 import { GitProgram, type GitResult } from '../workspace/git-program.ts'
 import { defineTool, Refusal } from './define.ts'
@@ -71,19 +71,23 @@ async function search(
 ): Promise<GitResult> {
   const info = await stat(place.real).catch(() => undefined)
   if (!info) throw new Refusal(`There is no file or folder ${place.shown}.`)
-  const folder = info.isDirectory() ? place.real : dirname(place.real)
   const glob = input.glob?.replace(/^(\.?\/)+/, '')
+  const top = await realpath(root)
+  const where = relative(top, place.real)
   const specs: string[] = []
-  if (!info.isDirectory()) specs.push(`:(literal)${relative(folder, place.real)}`)
-  else
-    for (const part of glob ? alternatives(glob) : []) {
-      specs.push(`:(glob)${part.includes('/') ? part : `**/${part}`}`)
+  if (glob === undefined || !info.isDirectory()) {
+    if (where !== '') specs.push(`:(literal)${where}`)
+  } else {
+    const folder = where === '' ? '' : `${where.replaceAll(/[\\*?[\]]/g, '\\$&')}/`
+    for (const part of alternatives(glob)) {
+      specs.push(`:(glob)${folder}${part.includes('/') ? part : `**/${part}`}`)
     }
-  const flags = ['-n', '-I', '--full-name', '--no-color', '--untracked', '--exclude-standard']
+  }
+  const flags = ['-n', '-I', '--no-color', '--untracked', '--exclude-standard']
   if (input.ignore_case) flags.push('-i')
   if (input.files_only) flags.push('-l')
   if (input.context) flags.push(`-C${input.context}`)
-  const options = { cwd: folder, signal, timeout_ms: TIMEOUT_MS, max_bytes: OUTPUT_BYTES }
+  const options = { cwd: top, signal, timeout_ms: TIMEOUT_MS, max_bytes: OUTPUT_BYTES }
   const run = (kind: string, extra: string[] = []): Promise<GitResult> =>
     new GitProgram().run(['grep', ...flags, ...extra, kind, '-e', input.pattern, '--', ...specs], options)
 
