@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -155,6 +155,20 @@ describe('F52: nothing outlives its call', () => {
     const call = run('echo > begun', {}, { signal: AbortSignal.abort() })
     await expect(call).rejects.toMatchObject({ code: 'stopped' })
     expect((await run('ls begun')).is_error).toBe(true)
+  })
+
+  test('I8: when the runner is killed, what it ran dies too', async () => {
+    const script = `
+      import { bash } from ${JSON.stringify(join(import.meta.dirname, '../src/tools/bash.ts'))}
+      const context = { root: process.argv[1], readFiles: new Map(), signal: new AbortController().signal }
+      await bash.execute({ command: 'true' }, context)
+      const command = 'sleep 1000 & echo $! > child.pid; echo $$ > leader.pid; wait'
+      await bash.execute({ command }, context)`
+    const runner = spawn(process.execPath, ['--input-type=module', '-e', script, root], { stdio: 'ignore' })
+    await until(() => expect(pidIn('leader.pid')).not.toBe(''))
+    expect(alive(pidIn('leader.pid')) && alive(pidIn('child.pid'))).toBe(true)
+    runner.kill('SIGKILL')
+    await until(() => expect(alive(pidIn('leader.pid')) || alive(pidIn('child.pid'))).toBe(false))
   })
 
   test('a daemon that left the group and keeps the pipe open does not hang it', async () => {

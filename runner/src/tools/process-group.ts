@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { platform } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
+import { keep, release } from './keeper.ts'
 
 const TERM_GRACE_MS = 2_000
 const KILL_GRACE_MS = 1_000
@@ -39,6 +40,8 @@ export function runGroup(program: string, args: string[], options: GroupOptions)
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  const { pid } = child
+  if (pid !== undefined) keep(pid)
   return new Promise((resolve, reject) => {
     let by: GroupEnd['by'] = 'exit'
     let bytes = 0
@@ -46,7 +49,7 @@ export function runGroup(program: string, args: string[], options: GroupOptions)
     const end = (why: GroupEnd['by']): void => {
       if (ending) return
       by = why
-      ending = endGroup(child.pid)
+      ending = endGroup(pid)
     }
     const onData = (chunk: Buffer): void => {
       bytes += chunk.length
@@ -67,14 +70,15 @@ export function runGroup(program: string, args: string[], options: GroupOptions)
     }
     child.once('error', (error) => {
       settle()
-      if (child.pid === undefined) reject(error)
+      if (pid === undefined) reject(error)
     })
     child.once('exit', (code, signal) => {
       settle()
-      ending ??= endGroup(child.pid)
+      ending ??= endGroup(pid)
       void ending
         .then(() => Promise.race([closed, delay(DRAIN_MS)]))
         .then(() => {
+          if (pid !== undefined) release(pid)
           child.stdout.destroy()
           child.stderr.destroy()
           resolve({ code, signal, by })

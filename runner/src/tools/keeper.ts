@@ -1,0 +1,37 @@
+/**
+ * Ends commands whose runner died without a chance to do so itself (SIGKILL, out of memory): one small bash beside the runner,
+ * told of every process group that begins and ends. When the pipe to it closes it kills those that are left, so that an
+ * interrupted command does not go on in a work tree whose session continues elsewhere (F52, I8).
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+
+const SCRIPT = `groups=" "
+while read -r word group; do
+  case $word in
+    begin) groups="$groups$group " ;;
+    end) groups="\${groups/ $group / }" ;;
+  esac
+done
+for group in $groups; do kill -KILL -- "-$group" 2>/dev/null; done`
+
+let keeper: ChildProcess | undefined
+
+function tell(word: 'begin' | 'end', group: number): void {
+  if (!keeper || keeper.exitCode !== null || keeper.signalCode !== null) {
+    // Detached: Ctrl-C must not end it before the runner.
+    keeper = spawn('bash', ['-c', SCRIPT], { stdio: ['pipe', 'ignore', 'ignore'], detached: true, cwd: '/' })
+    keeper.on('error', () => {})
+    keeper.stdin?.on('error', () => {})
+    keeper.unref()
+  }
+  keeper.stdin?.write(`${word} ${group}\n`)
+}
+
+/** From now on the group dies with this process. Call `release` when it has ended. */
+export function keep(group: number): void {
+  tell('begin', group)
+}
+
+export function release(group: number): void {
+  tell('end', group)
+}
