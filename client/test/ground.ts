@@ -23,6 +23,15 @@ export interface Phone {
   errors: string[]
 }
 
+export interface PhoneOptions {
+  theme?: 'light' | 'dark'
+  width?: number
+  height?: number
+  touch?: boolean
+  /** The user agent, from which the device takes its name. */
+  agent?: string
+}
+
 export class Ground {
   readonly account: Account = newAccount()
   readonly #folder: string
@@ -111,7 +120,8 @@ export class Ground {
     width = 360,
     height = 740,
     touch = true,
-  }: { theme?: 'light' | 'dark'; width?: number; height?: number; touch?: boolean } = {}): Promise<Phone> {
+    agent,
+  }: PhoneOptions = {}): Promise<Phone> {
     const context = await this.#browser.newContext({
       viewport: { width, height },
       deviceScaleFactor: 2,
@@ -120,6 +130,7 @@ export class Ground {
       colorScheme: theme,
       locale: 'en-GB',
       timezoneId: 'UTC',
+      ...(agent === undefined ? {} : { userAgent: agent }),
     })
     this.#closers.push(() => context.close())
     const page = await context.newPage()
@@ -134,7 +145,7 @@ export class Ground {
   }
 
   /** A phone that has joined the account. */
-  async paired(options: Parameters<Ground['phone']>[0] = {}): Promise<Phone> {
+  async paired(options: PhoneOptions = {}): Promise<Phone> {
     const phone = await this.phone(options)
     await phone.page.goto(await this.link())
     await phone.page.getByRole('heading', { name: 'Sessions' }).waitFor()

@@ -225,6 +225,8 @@ export class Hub {
     const held = this.#lives.get(sid)
     // A watched session learns from its journal what was applied; the count alone may be older than the command.
     this.outbox.listed(sid, held ? Math.max(1, pending) : pending)
+    // It was watched before the relay had heard of it.
+    if (held?.live.view.get().refused) held.live.resume()
     void held?.live.refreshWaiting(pending)
     if (status === 'waiting' && this.#glanced.get(sid) !== seq) void this.#glance(sid, seq)
   }

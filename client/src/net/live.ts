@@ -28,13 +28,18 @@ export interface LiveView {
   /** Seq of the last entry that is known to exist. */
   tail: number
   waiting: readonly Waiting[]
-  refused?: BatonError
+  /** Such a session is not known to the relay, or not yet. */
+  refused?: BatonError | undefined
   /** The relay had fewer entries than this device: it was loaded again (F23). */
   rolled_back?: boolean
 }
 
-/** Entries opened between two breaths, so that a long journal never freezes the page (F64). */
-const SLICE = 200
+const SLICE = 50
+/** Reading a long journal lets the page do something else this often, so that it never freezes (F64). */
+const BREATH_MS = 16
+
+/** Between two pictures while entries are being read. */
+const SHOW_MS = 500
 
 const breath = (): Promise<void> => new Promise((resolve) => setTimeout(resolve))
 
@@ -47,6 +52,8 @@ export class Live {
   readonly #onApplied: (ids: ReadonlySet<string>) => void
   readonly #applied = new Set<string>()
   #feed: Feed | undefined
+  /** What is read so far; the view shows it with pauses while a long journal is read. */
+  #transcript: Transcript = EMPTY
   #queue: Entry[] = []
   #pumping = false
   #closed = false
@@ -83,6 +90,7 @@ export class Live {
       },
       gap: (reason) => {
         this.#queue = []
+        this.#transcript = EMPTY
         void dropEntries(this.#db, this.sid).catch(() => undefined)
         this.#patch({ transcript: EMPTY, tail: 0, rolled_back: reason === 'rolled-back' })
       },
@@ -93,6 +101,7 @@ export class Live {
 
   /** The connection has opened, or the page became visible. */
   resume(): void {
+    this.#patch({ refused: undefined })
     this.#feed?.resume()
   }
 
@@ -137,20 +146,36 @@ export class Live {
 
   async #pump(): Promise<void> {
     this.#pumping = true
+    let shown_at = performance.now()
+    let breath_at = shown_at
     while (this.#queue.length > 0 && !this.#closed) {
-      const slice = this.#queue.splice(0, SLICE)
-      const opened = slice.map((entry) => readEntry(this.#key, this.sid, entry))
-      const applied = new Set(slice.flatMap((entry) => (entry.consumes ? [entry.consumes.id] : [])))
-      for (const id of applied) this.#applied.add(id)
-      const { transcript, waiting } = this.view.get()
-      this.#patch({
-        transcript: reduce(transcript, opened),
-        ...(applied.size > 0 ? { waiting: waiting.filter((other) => !applied.has(other.id)) } : {}),
-      })
-      if (applied.size > 0) this.#onApplied(applied)
-      if (this.#queue.length > 0) await breath()
+      this.#reduce(this.#queue.splice(0, SLICE))
+      const now = performance.now()
+      // Painting a long journal over and over would take longer than reading it.
+      if (this.#queue.length === 0 || now - shown_at > SHOW_MS) {
+        this.#patch({ transcript: this.#transcript })
+        shown_at = now
+      }
+      if (this.#queue.length > 0 && now - breath_at > BREATH_MS) {
+        await breath()
+        breath_at = performance.now()
+      }
     }
     this.#pumping = false
+  }
+
+  #reduce(entries: readonly Entry[]): void {
+    this.#transcript = reduce(
+      this.#transcript,
+      entries.map((entry) => readEntry(this.#key, this.sid, entry)),
+    )
+    const applied = new Set(entries.flatMap(({ consumes }) => (consumes ? [consumes.id] : [])))
+    if (applied.size === 0) return
+    for (const id of applied) this.#applied.add(id)
+    // In one picture with the prompt that they became.
+    const waiting = this.view.get().waiting.filter((other) => !applied.has(other.id))
+    this.#patch({ transcript: this.#transcript, waiting })
+    this.#onApplied(applied)
   }
 
   /** Opens the newest delta of each effect once a frame: each holds the whole text so far. */
@@ -158,17 +183,16 @@ export class Live {
     this.#deltas.set(effect, body)
     this.#frame ??= requestAnimationFrame(() => {
       this.#frame = undefined
-      let { transcript } = this.view.get()
       for (const [of, sealed] of this.#deltas) {
         try {
           const { text } = v.parse(Delta, openJson(this.#key, sealed, place.delta(this.sid, of)))
-          transcript = withDelta(transcript, of, text)
+          this.#transcript = withDelta(this.#transcript, of, text)
         } catch {
           // A delta is a preview; the outcome follows.
         }
       }
       this.#deltas.clear()
-      this.#patch({ transcript })
+      this.#patch({ transcript: this.#transcript })
     })
   }
 

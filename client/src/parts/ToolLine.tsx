@@ -1,4 +1,4 @@
-import { useState, type ReactElement } from 'react'
+import { useCallback, useState, type ReactElement } from 'react'
 import { targetOf, verbOf } from '../store/call.ts'
 import type { ToolItem } from '../store/items.ts'
 import { readToolResult } from '../store/results.ts'
@@ -136,8 +136,9 @@ function errorWords({ state, error }: ToolItem): string {
 /** Which lines a person has opened; survives a line's leaving the screen. */
 export function useOpenLines(): { isOpen: (id: string) => boolean; toggle: (id: string) => void } {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
-  return {
-    isOpen: (id) => open.has(id),
-    toggle: (id) => setOpen((before) => before.symmetricDifference(new Set([id]))),
-  }
+  const toggle = useCallback(
+    (id: string) => setOpen((before) => before.symmetricDifference(new Set([id]))),
+    [],
+  )
+  return { isOpen: (id) => open.has(id), toggle }
 }

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState, type ReactElement } from 'react'
-import { VList, type VListHandle } from 'virtua'
+import { VList } from 'virtua'
 import { Icon } from './icons.tsx'
 import { useOpenLines } from './ToolLine.tsx'
 import { TranscriptRow, type Row } from './TranscriptRow.tsx'
@@ -15,7 +15,6 @@ export function TranscriptList({
   rows: readonly Row[]
   nameOf: (device: string) => string
 }): ReactElement {
-  const list = useRef<VListHandle>(null)
   const frame = useRef<HTMLDivElement>(null)
   const stuck = useRef(true)
   const last_offset = useRef(0)
@@ -24,32 +23,30 @@ export function TranscriptList({
   const [away, setAway] = useState(false)
   const { isOpen, toggle } = useOpenLines()
 
-  const toEnd = useCallback((): void => {
-    const count = rows.length
-    if (count > 0) list.current?.scrollToIndex(count - 1, { align: 'end' })
-  }, [rows.length])
+  // Not the list's own scrolling by index: that goes on until every row is measured, and would fight with a hand.
+  const follow = useCallback((): void => {
+    const scroller = frame.current?.firstElementChild
+    if (!scroller) return
+    if (stuck.current) scroller.scrollTop = scroller.scrollHeight
+    setAway(!stuck.current && !isAtEnd(scroller))
+  }, [])
 
-  useLayoutEffect(() => {
-    if (stuck.current) toEnd()
-  }, [rows, toEnd])
+  useLayoutEffect(follow, [rows, follow])
 
   // The keyboard or an approval takes room from the list: what was at the end stays there.
   useEffect(() => {
     const element = frame.current
     if (!element) return
-    const observer = new ResizeObserver(() => {
-      if (stuck.current) toEnd()
-    })
+    const observer = new ResizeObserver(follow)
     observer.observe(element)
     return () => observer.disconnect()
-  }, [toEnd])
+  }, [follow])
 
   function onScroll(offset: number): void {
-    const handle = list.current
-    if (!handle) return
-    const at_end = handle.scrollSize - handle.viewportSize - offset < END_PX
-    // The browser too moves the list upwards, when what is below it gives room back: only the person's hand lets go.
-    if (at_end) stuck.current = true
+    const scroller = frame.current?.firstElementChild
+    if (!scroller) return
+    // The browser too moves the list upwards, when what is below it gives room back: only a person's hand lets go.
+    if (isAtEnd(scroller)) stuck.current = true
     else if (by_hand.current && offset < last_offset.current) stuck.current = false
     last_offset.current = offset
     setAway(!stuck.current)
@@ -78,13 +75,13 @@ export function TranscriptList({
       onKeyDown={byHand}
     >
       <VList
-        ref={list}
         data={rows}
         bufferSize={600}
         onScroll={onScroll}
         onScrollEnd={() => {
           by_hand.current = false
         }}
+        onResize={follow}
         className="transcript-list"
         tabIndex={-1}
       >
@@ -101,8 +98,7 @@ export function TranscriptList({
           aria-label="Latest"
           onClick={() => {
             stuck.current = true
-            setAway(false)
-            toEnd()
+            follow()
           }}
         >
           <Icon name="down" />
@@ -110,4 +106,8 @@ export function TranscriptList({
       )}
     </div>
   )
+}
+
+function isAtEnd(scroller: Element): boolean {
+  return scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop < END_PX
 }

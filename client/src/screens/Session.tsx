@@ -115,7 +115,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
           {rows.length > 0 ? (
             <TranscriptList rows={rows} nameOf={name} />
           ) : (
-            <p className="empty quiet">{emptyWords(view, session, connected)}</p>
+            <p className="empty quiet">{emptyWords(view, session, connected, outbox.length > 0)}</p>
           )}
         </main>
         <div className="session-foot">
@@ -245,8 +245,13 @@ function statusWords(
   }
 }
 
-function emptyWords(view: LiveView, session: SessionInfo | undefined, connected: boolean): string {
-  if (view.refused) return 'This session is not in your account. It may have been removed.'
+function emptyWords(
+  view: LiveView,
+  session: SessionInfo | undefined,
+  connected: boolean,
+  unsent: boolean,
+): string {
+  if (view.refused && !unsent) return 'This session is not in your account. It may have been removed.'
   if (!connected && session && session.seq > 0)
     return 'Not seen on this device yet. It loads when the connection is back.'
   if (session && session.seq > view.transcript.seq) return 'Loading…'
