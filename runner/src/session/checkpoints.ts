@@ -34,14 +34,14 @@ export class Checkpoints {
     return stored
   }
 
-  /** The packs of a checkpoint, in order. Throws BatonError `no-blob`, `bad-blob`. */
-  async *packs(entry: CheckpointEntry): AsyncGenerator<Uint8Array> {
-    for (const pack of entry.packs) {
+  /** The packs of a checkpoint, in order, each fetched when it is asked for. Reject with BatonError `no-blob`, `bad-blob`. */
+  packs(entry: CheckpointEntry): (() => Promise<Uint8Array>)[] {
+    return entry.packs.map((pack) => async () => {
       const pieces = await Promise.all(pack.blobs.map((hash) => this.#blobs.get(this.#sid, this.#key, hash)))
       const bytes = concat(...pieces)
       if (bytes.length !== pack.bytes) throw new BatonError('bad-blob', `(a pack of ${pack.bytes} bytes)`)
-      yield bytes
-    }
+      return bytes
+    })
   }
 
   async #store(workspace: Workspace): Promise<Draft | undefined> {

@@ -33,7 +33,7 @@ export interface SessionOptions {
   restoreWorkspace: (
     sid: string,
     checkpoint: CheckpointEntry,
-    packs: AsyncIterable<Uint8Array>,
+    packs: (() => Promise<Uint8Array>)[],
   ) => Promise<RestoredWorkspace>
   /** How long a session may rest before it parks, and how long a planned move waits for running effects. */
   park_after_ms: number
