@@ -1,6 +1,6 @@
 /** Puts together what sessions need on this machine: engine, agents, model, tools, workspaces. */
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BatonError } from '@baton/shared/errors.ts'
 import { loadConfig } from '../config.ts'
@@ -32,6 +32,12 @@ export async function createHands({
 }: HandsOptions): Promise<RunnerOptions['hands']> {
   const engine = await readBuilt('engine.wasm')
   const { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseUrl, BATON_MODEL: model } = env
+  /** What stands for a folder of another machine: the same path, else the same name, else the first. */
+  const ownFolder = (folder: string): string | undefined =>
+    folders.find((own) => own === folder) ??
+    folders.find((own) => basename(own) === basename(folder)) ??
+    folders[0]
+
   return {
     ...times,
     model: createModel({
@@ -45,17 +51,16 @@ export async function createHands({
     },
     harness: (bundle) => new GuestHarness({ engine, bundle }),
     tools: async (folder) => {
-      const repository = folder !== undefined && folders.includes(folder) ? folder : folders[0]
-      const own = repository === undefined ? [] : (await loadConfig(repository)).tools
-      return [...builtinTools(), ...own]
+      const own = ownFolder(folder)
+      return [...builtinTools(), ...(own === undefined ? [] : (await loadConfig(own)).tools)]
     },
     openWorkspace: async (sid, folder) => {
       if (!folders.includes(folder))
         throw new BatonError('workspace-missing', `(${folder} is not served by this runner)`)
       return openGitWorkspace({ repository: folder, data, sid })
     },
-    restoreWorkspace: async (sid, checkpoint, packs) => {
-      const repository = folders[0]
+    restoreWorkspace: async (sid, folder, checkpoint, packs) => {
+      const repository = ownFolder(folder)
       const workspace = await restoreGitWorkspace({
         ...{ data, sid, packs, checkpoint },
         ...(repository === undefined ? {} : { repository }),

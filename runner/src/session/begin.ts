@@ -24,6 +24,8 @@ export interface Begun {
   asked: number
   state: SessionState
   start: StartMessage
+  /** The workspace folder as the person named it, on the machine where the session began. */
+  folder: string
   /** Seq of the snapshot that the guest was restored from; 0: none yet. */
   snapshot: number
   /** The snapshot before it, for when it proves bad. */
@@ -96,7 +98,16 @@ export async function restoreGuest(
   try {
     const pause = await restorePause(harness, entry, files)
     const { agent, asked, previous } = entry
-    const base = { harness, agent, state, start: received.body.start, asked, snapshot: at.snapshot, previous }
+    const base = {
+      harness,
+      agent,
+      state,
+      start: received.body.start,
+      folder: received.body.command.workspace,
+      asked,
+      snapshot: at.snapshot,
+      previous,
+    }
     return { ...base, pause: { ...pause, asked: [...asks, ...pause.asked] } }
   } catch (error) {
     await harness.close()

@@ -3,7 +3,7 @@ import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Command } from '@baton/shared/protocol.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 import { adoptOrphans } from './asks.ts'
-import { openGuest, restoreGuest, startMessage } from './begin.ts'
+import { openGuest, restoreGuest, startMessage, type Begun } from './begin.ts'
 import type { Book } from './book.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { openCommand } from '@baton/shared/entries.ts'
@@ -11,7 +11,7 @@ import { failure, notice, type Draft } from './journal.ts'
 import { newLive, type Live } from './live.ts'
 import type { Lease, SessionOptions } from './options.ts'
 import type { Snapshots } from './snapshots.ts'
-import { emptyState, type SessionState } from './state.ts'
+import { emptyState } from './state.ts'
 
 export interface Opening {
   options: SessionOptions
@@ -98,10 +98,10 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
     return restore(opening, previous)
   }
   const checkpoints = new Checkpoints(blobs, lease.sid, journal.key, begun.state.checkpoint?.entry)
-  const workspace = restoreWorkspace(opening, begun.state, checkpoints)
+  const workspace = restoreWorkspace(opening, begun, checkpoints)
   // Whoever needs the files gets the reason; a session that needs none goes on.
   workspace.catch((error: unknown) => opening.log(`workspace not restored: ${explain(error)}`))
-  const tools = new Map((await options.tools(undefined)).map((tool) => [tool.spec.name, tool]))
+  const tools = new Map((await options.tools(begun.folder)).map((tool) => [tool.spec.name, tool]))
   const live = newLive({ ...begun, tools, workspace, checkpoints })
   await book.append(live, adoptOrphans(live, Date.now()))
   return live
@@ -110,15 +110,15 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
 /** The guest goes on while its files are still on their way; tools wait for them. */
 async function restoreWorkspace(
   opening: Opening,
-  state: SessionState,
+  { state, folder }: Begun,
   checkpoints: Checkpoints,
 ): Promise<Workspace> {
   const entry = state.checkpoint?.entry
   if (!entry) throw new BatonError('workspace-missing', '(the session has no stored workspace)')
-  const { sid } = opening.lease
-  const { workspace, kept } = await opening.options.restoreWorkspace(sid, entry, checkpoints.packs(entry))
-  if (kept !== undefined)
-    opening.write(notice(`Changes found in the work tree here were kept on branch ${kept}.`))
+  const { options, lease, write } = opening
+  const packs = checkpoints.packs(entry)
+  const { workspace, kept } = await options.restoreWorkspace(lease.sid, folder, entry, packs)
+  if (kept !== undefined) write(notice(`Changes found in the work tree here were kept on branch ${kept}.`))
   return workspace
 }
 

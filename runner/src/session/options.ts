@@ -26,12 +26,13 @@ export interface SessionOptions {
   /** The bundle of a built-in agent. Throws BatonError `agent-invalid` for an unknown name. */
   agent: (name: string) => Promise<Uint8Array>
   harness: (bundle: Uint8Array) => Harness
-  /** Tools for sessions of a workspace folder; of this runner's own folder when it is not one of its. */
-  tools: (folder: string | undefined) => Promise<Tool[]>
+  /** Tools for sessions of a workspace folder, or of what stands for it on this runner. */
+  tools: (folder: string) => Promise<Tool[]>
   /** Throws BatonError `workspace-missing`, `workspace-not-git`, `workspace-no-commit`. */
   openWorkspace: (sid: string, folder: string) => Promise<Workspace>
   restoreWorkspace: (
     sid: string,
+    folder: string,
     checkpoint: CheckpointEntry,
     packs: (() => Promise<Uint8Array>)[],
   ) => Promise<RestoredWorkspace>
