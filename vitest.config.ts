@@ -21,7 +21,11 @@ export default defineConfig({
       workspace('shared'),
       workspace('relay'),
       workspace('client'),
-      workspace('guest', builds),
+      // Agents import the SDK by the name that it has inside a guest.
+      {
+        ...workspace('guest', builds),
+        resolve: { alias: { baton: `${import.meta.dirname}/guest/src/sdk/baton.ts` } },
+      },
       workspace('runner', builds),
       {
         extends: true,

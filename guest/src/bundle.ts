@@ -25,11 +25,13 @@ export async function bundleAgent(file: string): Promise<Uint8Array> {
     const build = await rolldown({
       input: entry,
       platform: 'neutral',
+      // No file paths in the output: the same agent is the same bundle wherever it lies.
+      experimental: { attachDebugInfo: 'none' },
       logLevel: 'silent',
       resolve: { mainFields: ['module', 'main'], conditionNames: ['import', 'default'] },
       plugins: [agentPlugin(path)],
     })
-    const { output } = await build.generate({ format: 'iife', comments: false })
+    const { output } = await build.generate({ format: 'iife', comments: false, sourcemap: false })
     await build.close()
     return new TextEncoder().encode(output[0].code)
   } catch (cause) {

@@ -32,6 +32,7 @@ const kept = new Set([
   'qjs_set_prop_string',
   'qjs_get_string_len',
   'qjs_free_cstring',
+  'qjs_get_array_buffer',
   'qjs_get_float64',
   'qjs_free_value',
 ])

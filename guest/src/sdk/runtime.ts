@@ -3,7 +3,7 @@ import type { EffectError, GuestMessage, Json, StartMessage } from '@baton/share
 import { resetConversations } from './conversation.ts'
 import { resend, resetEffects, settle } from './effects.ts'
 import { host, inGuest, useHost, type Host } from './host.ts'
-import { random, seedRandom } from './random.ts'
+import { random, randomState } from './random.ts'
 import { resetSession, session, stop } from './session.ts'
 
 export type Main = () => unknown
@@ -24,14 +24,14 @@ export function run(main: Main): Deliver {
       case 'stop':
         return stop()
       case 'reseed':
-        return seedRandom(message.seed)
+        return // The host has done it: it must work wherever the guest rests.
       case 'resend':
         return resend(message)
     }
   }
   if (inGuest) {
     Math.random = random
-    Object.assign(globalThis, { __batonDeliver: deliver })
+    Object.assign(globalThis, { __batonDeliver: deliver, __batonRandom: randomState.buffer })
   }
   return deliver
 }
@@ -45,9 +45,8 @@ export function runWith(given: Host, main: Main): Deliver {
   return run(main)
 }
 
-function begin(main: Main, { seed, mode, tools, about, settings }: StartMessage): void {
+function begin(main: Main, { mode, tools, about, settings }: StartMessage): void {
   if (session.start !== undefined) throw new Error('the session has started already')
-  seedRandom(seed)
   session.start = { mode, tools, about, settings }
   try {
     const result = main()

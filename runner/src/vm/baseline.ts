@@ -31,6 +31,8 @@ export interface Handles {
   self: Value
   /** Room for its one argument. */
   argv: number
+  /** Where the SDK's random generator keeps its four words. */
+  random: number
 }
 
 /** Loads a bundle into a fresh instance. Throws `agent-invalid` when the bundle can't be loaded. */
@@ -89,8 +91,11 @@ function findHandles(instance: Instance): Handles {
   const { exports } = instance
   const global = exports.qjs_get_global()
   const deliver = instance.property(global, '__batonDeliver')
+  const state = instance.property(global, '__batonRandom')
   exports.qjs_free_value(global)
   if (exports.qjs_is_object(deliver) === 0)
     throw new BatonError('agent-invalid', '(the bundle was not made by Baton: it takes no messages)')
-  return { deliver, self: exports.qjs_get_undefined(), argv: exports.wasm_malloc(8) }
+  const argv = exports.wasm_malloc(8)
+  const random = exports.qjs_get_array_buffer(state, argv)
+  return { deliver, self: exports.qjs_get_undefined(), argv, random }
 }

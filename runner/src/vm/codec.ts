@@ -36,6 +36,8 @@ const headerSchema = v.strictObject({
     entry: v.optional(v.picklist(['deliver', 'job'])),
     /** The guest's clock. */
     now: v.number(),
+    /** How main has ended, when its last jobs still run: JSON. */
+    ended: v.optional(v.string()),
     /** Size of guest memory, in bytes; of the unwound stack; the number of pages that follow. */
     memory: count,
     stack: count,

@@ -45,6 +45,8 @@ export interface EngineExports {
   qjs_get_string_len(value: Value, lengthOut: Pointer): Pointer
   qjs_free_cstring(text: Pointer): void
   qjs_get_float64(value: Value): number
+  /** Where the bytes of an ArrayBuffer are. */
+  qjs_get_array_buffer(value: Value, lengthOut: Pointer): Pointer
   qjs_free_value(value: Value): void
 }
 

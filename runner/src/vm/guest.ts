@@ -27,6 +27,8 @@ export interface GuestOptions {
   bundle: string
   /** Bytes of JavaScript heap; more is an error in the guest. */
   memoryMax?: number
+  /** Bytes of unwound stack; more is a trap. By default all that the engine has room for. */
+  stackMax?: number
 }
 
 /** How long the guest may run before it is interrupted. Without limits it runs to its next pause. */
@@ -35,6 +37,9 @@ export interface Slice {
   /** Loop iterations. Exact: the same fuel stops the same guest at the same place. */
   fuel?: number
 }
+
+/** How main has ended. */
+type Ended = { result: Json } | { error: EffectError }
 
 type Phase = 'host' | 'guest' | 'unwinding' | 'rewinding'
 
@@ -48,10 +53,9 @@ export class Guest {
   #asked: EffectRequest[] = []
   #slice: Slice = {}
   #fuelLeft = Infinity
-  /** Given to the current purchase of fuel. */
   #blockOn: number | undefined
   #reply = ''
-  #ended: { result: Json } | { error: EffectError } | undefined
+  #ended: Ended | undefined
   /** Memory at the last snapshot, and that snapshot's hash. */
   #parent: { memory: Uint8Array; hash: string } | undefined
 
@@ -89,6 +93,8 @@ export class Guest {
   deliver(message: GuestMessage, slice: Slice = {}): Pause {
     checkDelivery(this.#state, message)
     if ('now' in message) this.#now = Math.max(this.#now, message.now)
+    if (message.type === 'start' || message.type === 'reseed') this.#seed(message.seed)
+    if (message.type === 'reseed') return this.#rest()
     const text = JSON.stringify(message)
     if (this.#state.name === 'blocked') {
       this.#reply = text
@@ -110,6 +116,25 @@ export class Guest {
     return this.#go(checkRun(this.#state).entry, slice, true)
   }
 
+  /** Seeds the SDK's generator in place; see guest/src/sdk/random.ts. */
+  #seed(seed: string): void {
+    const word = (i: number): number => Number.parseInt(seed.slice(8 * i, 8 * i + 8), 16) >>> 0
+    // All 256 bits count, and no seed gives the one state that the generator can't leave.
+    const words = [0, 1, 2, 3].map((i) => (word(i) ^ Math.imul(word(i + 4) + i + 1, 0x9e37_79b1)) >>> 0)
+    if (!words.some(Boolean)) words[0] = 1
+    const memory = new DataView(this.#instance.exports.memory.buffer)
+    for (const [i, value] of words.entries())
+      memory.setUint32(this.#options.baseline.handles.random + 4 * i, value, true)
+  }
+
+  /** The pause that a resting guest is in. */
+  #rest(): Pause {
+    const state = checkSave(this.#state)
+    return state.name === 'blocked'
+      ? { state: 'blocked', on: state.on, asked: [] }
+      : { state: state.name, asked: [] }
+  }
+
   // --- running ---------------------------------------------------------------------------------------------------
 
   #go(entry: Entry | undefined, slice: Slice, rewind: boolean): Pause {
@@ -119,6 +144,7 @@ export class Guest {
     return this.#guarded(() => {
       let next = entry
       let resume = rewind
+      if (!rewind) this.#firstFuel()
       for (;;) {
         if (next === undefined) {
           if (this.#ended !== undefined || this.#instance.exports.qjs_is_job_pending() === 0)
@@ -143,8 +169,6 @@ export class Guest {
     if (rewind) {
       this.#phase = 'rewinding'
       exports.asyncify_start_rewind(0)
-    } else {
-      this.#refuel()
     }
     const value =
       entry === 'deliver' ? exports.qjs_call(deliver, self, 1, argv) : exports.qjs_execute_pending_job()
@@ -236,11 +260,21 @@ export class Guest {
     this.#instance.exports.baton_fuel.value = fuel
   }
 
+  /** What one job leaves is for the next one, so that an endless chain of short jobs is stopped like any loop. */
+  #firstFuel(): void {
+    this.#phase = 'guest'
+    this.#refuel()
+    this.#phase = 'host'
+  }
+
   #unwind(): void {
     const { exports } = this.#instance
     const words = new DataView(exports.asyncify_memory.buffer)
-    words.setUint32(0, stackHeaderBytes, true)
-    words.setUint32(4, exports.asyncify_memory.buffer.byteLength, true)
+    const end = words.byteLength
+    const { stackMax = end - stackHeaderBytes } = this.#options
+    // It ends where its memory ends, so that a frame too many is out of bounds.
+    words.setUint32(0, end - stackMax, true)
+    words.setUint32(4, end, true)
     this.#phase = 'unwinding'
     exports.asyncify_start_unwind(0)
   }
@@ -269,7 +303,7 @@ export class Guest {
         case 'sha256':
           return instance.newString(sha256(instance.text(first)))
         case 'end':
-          this.#ended ??= JSON.parse(instance.text(first)) as { result: Json } | { error: EffectError }
+          this.#ended ??= JSON.parse(instance.text(first)) as Ended
           return exports.qjs_get_undefined()
         case 'block':
           this.#blockOn = exports.qjs_get_float64(first)
@@ -303,6 +337,7 @@ export class Guest {
       host: {
         ...(state.name !== 'quiescent' && { entry: state.entry }),
         now: this.#now,
+        ...(this.#ended !== undefined && { ended: JSON.stringify(this.#ended) }),
         memory: memory.length,
         stack: stack.length,
         pages: diff.pages.length,
@@ -349,6 +384,7 @@ export class Guest {
   #resumeAt({ header }: SnapshotFile): Pause {
     const { state, on, host } = header
     this.#now = host.now
+    if (host.ended !== undefined) this.#ended = JSON.parse(host.ended) as Ended
     const { entry } = host
     if (state === 'quiescent') return { state: 'quiescent', asked: [] }
     if (entry === undefined || (state === 'blocked') !== (on !== undefined))

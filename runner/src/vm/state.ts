@@ -8,7 +8,8 @@
  *              interrupt / block  ▼   │  run / outcome of `on`, resend of `on`
  *                        interrupted | blocked
  *
- *     any ──── trap ───▶ failed (poisoned)
+ *     reseed changes no state: it is allowed wherever the guest rests
+     any ──── trap ───▶ failed (poisoned)
  */
 import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectError, GuestMessage, Json } from '@baton/shared/guest.ts'
@@ -30,6 +31,7 @@ export type Saved = Extract<State, { name: 'quiescent' | 'interrupted' | 'blocke
 /** Throws `guest-state` unless the message may be delivered now. */
 export function checkDelivery(state: State, message: GuestMessage): void {
   if (state.name === 'quiescent') return
+  if (message.type === 'reseed' && (state.name === 'blocked' || state.name === 'interrupted')) return
   const awaited =
     state.name === 'blocked' &&
     (message.type === 'outcome' || message.type === 'resend') &&

@@ -22,12 +22,13 @@ export class Thread {
     this.#worker = new Worker(new URL('./worker.ts', import.meta.url), {
       resourceLimits: { stackSizeMb: stackMb },
     })
-    this.#worker.unref()
     this.#worker.on('message', (answer: Answer) => this.#settle(answer))
     this.#worker.on('error', (cause) =>
       this.#end(new BatonError('guest-trapped', `(${cause.message})`, { cause })),
     )
     this.#worker.on('exit', () => this.#end(new BatonError('guest-trapped', '(its thread has ended)')))
+    // Last: listening for messages holds the process too.
+    this.#worker.unref()
   }
 
   get alive(): boolean {
@@ -68,11 +69,18 @@ export class Thread {
 
 const idle: Thread[] = []
 
-/** A thread for one guest; the next one is started at once, so that it is warm when it is needed. */
+/** A process that ends sooner than this needs no second guest. */
+const warmUpAfterMs = 200
+
+/** A thread for one guest; soon after, the next one is started, so that it is warm when it is needed. */
 export function takeThread(): Thread {
   const warm = idle.pop()
-  if (idle.length === 0) idle.push(new Thread())
+  if (idle.length === 0) setTimeout(warmUp, warmUpAfterMs).unref()
   return warm?.alive === true ? warm : new Thread()
+}
+
+function warmUp(): void {
+  if (idle.length === 0) idle.push(new Thread())
 }
 
 /** Gives a thread back. One that is busy or broken is ended. */
