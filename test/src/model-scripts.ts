@@ -51,4 +51,33 @@ export const SCRIPTS: Record<string, Script> = {
     [call('write', { path: 'canary-file-c0de-2.txt', content: 'canary-code-91bc again' })],
     [say('Found canary-code-91bc.')],
   ],
+
+  /** What the screenshots show: a bug is found, mended and tested (showcase.ts). */
+  showcase: [
+    [
+      say('I look at how laps are ', 'counted and stored.'),
+      call('grep', { pattern: 'laps' }),
+      call('read', { path: 'src/lap.mjs' }),
+    ],
+    [
+      say(
+        'Found it. `restore()` counts the stored laps **and** the one that was running when the timer stopped:\n\n',
+        '```ts\nthis.laps = saved.laps + 1\n```\n\nThe running lap is stored as well, so it must not be ',
+        'added again. I mend that and run the tests.',
+      ),
+      call('edit', {
+        path: 'src/lap.mjs',
+        old_string: '    this.laps = saved.laps + 1\n',
+        new_string: '    // The running lap is among the saved ones.\n    this.laps = saved.laps\n',
+      }),
+    ],
+    [call('bash', { command: 'node --test --test-reporter=tap test/ && git diff --stat' })],
+    [
+      say(
+        'The counter is right after a restart now, and all tests pass.\n\n',
+        '- `src/lap.mjs`: the running lap is no longer counted twice\n',
+        '- `test/lap.test.mjs` already covered it and was red before',
+      ),
+    ],
+  ],
 }
