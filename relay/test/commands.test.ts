@@ -106,6 +106,20 @@ describe('commands', () => {
     expect(runner.of('inbox')).toHaveLength(20)
   })
 
+  test('Q1, F17: who lost the lease is told of no command any more', async () => {
+    const quick = await relayForTest(redis, { lease_ms: 100 })
+    const zombie = await RawPeer.signIn(quick, newMember(phone.member.account))
+    await zombie.ask('claim', { sid })
+    await until(async () => (await phone.ask('read', { sid, from: 1 })).tail === 2, 'its lease ran out')
+    await runner.ask('claim', { sid })
+    for (let i = 1; i <= 3; i++) {
+      await phone.command(sid)
+      await runner.notice('inbox', ({ command }) => command.n === i)
+    }
+    await zombie.ask('list', {})
+    expect(zombie.of('inbox')).toEqual([])
+  })
+
   test('Q2: a lost notice is found with the next renewal', async () => {
     await runner.ask('claim', { sid })
     const look = lookInto(redis)

@@ -93,11 +93,18 @@ describe('rank', () => {
 describe('offers', () => {
   test('S3: a command, a release and a new runner are answered by an offer at once', async () => {
     // No second sweep: what comes, comes at once.
-    const unswept = await relayForTest(await redisForTest(), { sweep_ms: 3_600_000 })
-    const client = await RawPeer.signIn(unswept)
+    const own = await redisForTest()
+    const [before, unswept] = [
+      await relayForTest(own, { sweep_ms: 3_600_000 }),
+      await relayForTest(own, { sweep_ms: 3_600_000 }),
+    ]
+    const first = await RawPeer.signIn(before)
+    const early = await first.session()
+    await first.command(early)
+    // Ends when it has done all that the command gave it to do, so the offer can only come from `serve`.
+    await before.close()
+    const client = await RawPeer.signIn(unswept, first.member)
     const runner = await RawPeer.signIn(unswept, newMember(client.member.account))
-    const early = await client.session()
-    await client.command(early)
     await serve(runner)
     expect(await runner.notice('offer')).toEqual({ t: 'offer', sid: early })
     const sid = await client.session()
