@@ -81,6 +81,13 @@ export const Received = v.variant('kind', [
   }),
   v.object({ ...receivedBase, kind: v.literal('stop'), command: StopCommand }),
   v.object({ ...receivedBase, kind: v.literal('move'), command: MoveCommand, place: Placement }),
+  /** What can't be opened can't be applied by anybody, and must not stand in the way. `why` is for people. */
+  v.object({
+    ...receivedBase,
+    kind: v.literal('unreadable'),
+    command: v.object({ kind: v.string() }),
+    why: v.string(),
+  }),
 ])
 export type Received = v.InferOutput<typeof Received>
 

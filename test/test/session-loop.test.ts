@@ -4,6 +4,7 @@ import { callDigest } from '@baton/shared/digest.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 import type { EffectRequest, GuestMessage, Json } from '@baton/shared/guest.ts'
 import { transcriptOf } from '@baton/shared/transcript.ts'
+import type { Workspace } from '@baton/runner/workspace/workspace.ts'
 import { Loop } from '../src/loop.ts'
 import type { Program } from '../src/script-harness.ts'
 
@@ -81,7 +82,7 @@ describe('the order of things', () => {
     expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_entry, i) => i + 1))
   })
 
-  it('a prompt waits in the inbox until the guest asks for one, then is consumed with its outcome', async () => {
+  it('H1: a prompt waits in the inbox until the guest asks for one, then is consumed with its outcome', async () => {
     const { opened, open } = gate()
     const program: Program = function* () {
       yield {}
@@ -119,7 +120,7 @@ describe('approvals', () => {
     return null
   }
 
-  it('I10: an approval serves one call, once; the runner enforces it', async () => {
+  it('H7: an approval serves one call, once; the runner enforces it (I10)', async () => {
     const ran: Json[] = []
     const run = async (input: Record<string, Json>): Promise<string> => {
       ran.push(input)
@@ -143,7 +144,7 @@ describe('approvals', () => {
     )
   })
 
-  it('F32: a decision counts once; a second one, a foreign one and one for another call are told to be late', async () => {
+  it('H8: a decision counts once (F32); a second one, a foreign one and one for another call are told to be late', async () => {
     await using loop = await Loop.open({ program, tools: { bash: { gated: true, run: async () => 'ok' } } })
     const { id } = await loop.runner('one')
     const sid = await loop.start(id)
@@ -205,7 +206,7 @@ describe('another runner takes over', () => {
     expect(outcomes(entries)).toHaveLength(1)
   })
 
-  it('F18: a safe effect is begun again, its attempts are counted in the journal, and one outcome lands (I4)', async () => {
+  it('H5: a safe effect is begun again (F18), its attempts are counted in the journal, and one outcome lands (I4)', async () => {
     let runs = 0
     const run = (): Promise<string> =>
       ++runs === 1 ? new Promise(() => undefined) : Promise.resolve('second')
@@ -286,7 +287,7 @@ describe('another runner takes over', () => {
     )
   })
 
-  it('I11: SIGTERM lets a session go with a running tool cut off, and the next runner decides by its policy', async () => {
+  it('H4: SIGTERM lets a session go with a running tool cut off, and the next runner decides by its policy', async () => {
     let runs = 0
     const run = (_: unknown, signal: AbortSignal): Promise<string> =>
       ++runs > 1
@@ -308,5 +309,47 @@ describe('another runner takes over', () => {
         body: { effect: 2, type: 'note', data: { text: 'again', is_error: false } },
       }),
     )
+  })
+})
+
+describe('files', () => {
+  it('H9: a tool that may have changed files has its outcome right behind the checkpoint, in one write', async () => {
+    const program: Program = function* () {
+      yield {}
+      yield { ask: [tool(1, 'write')] }
+      yield { ask: [tool(2, 'look')] }
+      yield { ask: [prompt(3)] }
+      return null
+    }
+    let version = 0
+    const oid = (n: number): string => String(n).repeat(40)
+    const workspace: Workspace = {
+      root: '/w',
+      checkpoint: async () => ({ commit: oid(version), tree: oid(version), head: oid(0), branch: 'main' }),
+      pack: async () => new Uint8Array([version]),
+      about: async () => ({ path: '/w', branch: 'main', platform: 'test' }),
+      close: async () => undefined,
+    }
+    const write = async (): Promise<string> => {
+      version++
+      return 'written'
+    }
+    const tools = { write: { gated: true, run: write }, look: { run: async () => 'seen' } }
+    await using loop = await Loop.open({ program, tools })
+    const { client } = loop
+    const { id } = await loop.runner('one', { openWorkspace: async () => workspace })
+    const sid = await client.start({ prefer: id }, { agent: 'script', workspace: '/w', mode: 'full' })
+    const entries = await client.untilEntries(
+      sid,
+      'both tools have ended',
+      (all) => outcomes(all).length === 2,
+    )
+    const at = entries.findIndex((entry) => entry.kind === 'outcome' && entry.body.effect === 1)
+    const before = entries[at - 1]
+    expect(before).toMatchObject({ kind: 'checkpoint', body: { commit: oid(1) } })
+    expect(before?.at).toBe(entries[at]?.at)
+    // What only looks stores nothing.
+    const looked = entries.findIndex((entry) => entry.kind === 'outcome' && entry.body.effect === 2)
+    expect(entries[looked - 1]?.kind).not.toBe('checkpoint')
   })
 })

@@ -99,7 +99,7 @@ describe('snapshots that can not be used', () => {
 })
 
 describe('stop', () => {
-  it('ends what runs with an outcome, at once, and tells the guest', async () => {
+  it('H10: ends what runs with an outcome, at once, and tells the guest', async () => {
     const heard: string[] = []
     const program: Program = function* () {
       yield {}

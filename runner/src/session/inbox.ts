@@ -4,7 +4,7 @@ import { openCommand } from '@baton/shared/entries.ts'
 import type { Received } from '@baton/shared/journal.ts'
 import type { Command, Placement } from '@baton/shared/protocol.ts'
 import { objectionTo, type DecisionContext } from './decisions.ts'
-import { notice, type Draft } from './journal.ts'
+import type { Draft } from './journal.ts'
 import type { SessionState } from './state.ts'
 
 /** The commands that wait. A number is taken once, however often it is heard of. */
@@ -44,10 +44,10 @@ export function consume(command: Command, context: InboxContext): Consumption {
   try {
     return decide(command, context)
   } catch (error) {
-    // What can't be opened can't be applied by anybody; it must not block the inbox for ever.
-    const { id, n, kind } = command
-    const text = `A command of kind ${kind} could not be read and was dropped. ${explain(error)}`
-    return { drafts: [{ ...notice(text), consumes: { n, id } }] }
+    const { id, n, device, kind } = command
+    const why = `A command of kind ${kind} could not be read and was dropped. ${explain(error)}`
+    const body: Received = { kind: 'unreadable', command: { kind }, why, id, device, now: context.now }
+    return { drafts: [{ kind: 'received', body, consumes: { n, id } }] }
   }
 }
 
