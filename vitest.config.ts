@@ -20,7 +20,7 @@ export default defineConfig({
     projects: [
       workspace('shared'),
       workspace('relay'),
-      workspace('client'),
+      workspace('client', builds),
       // Agents import the SDK by the name that it has inside a guest.
       {
         ...workspace('guest', builds),

@@ -44,8 +44,18 @@ test('C11: every field of a call shows, whatever form it takes', () => {
     as: 'diff',
     rest: ['replace_all: true'],
   })
-  expect(callBody('edit', { path: 'a' })).toEqual({ as: 'json', text: '{\n  "path": "a"\n}' })
-  expect(callBody('deploy', { to: 'live' })).toMatchObject({ as: 'json' })
+  expect(callBody('write', { path: 'a', content: 'b', mode: 7 })).toMatchObject({
+    as: 'diff',
+    rest: ['mode: 7', 'no line break at the end'],
+  })
+  expect(callBody('edit', { path: 'a\nold_string: "x"' })).toEqual({
+    as: 'fields',
+    text: 'path: "a\\nold_string: \\"x\\""',
+  })
+  expect(callBody('deploy', { to: 'live', force: true })).toEqual({
+    as: 'fields',
+    text: 'to: "live"\nforce: true',
+  })
 })
 
 test('C11: text that would disguise a command is made visible', () => {

@@ -196,7 +196,7 @@ describe('colours', () => {
   }
 
   const TEXT: [string, string[]][] = [
-    ['ink', ['paper', 'surface', 'sunken', 'raised']],
+    ['ink', ['paper', 'surface', 'sunken', 'raised', 'bubble']],
     ['ink-2', ['paper', 'surface', 'sunken']],
     ['accent', ['paper', 'surface', 'sunken', 'accent-wash']],
     ['on-accent', ['accent-fill']],

@@ -12,11 +12,10 @@ for (const theme of ['light', 'dark'] as const) {
   const ground = await Ground.open()
   const shot = async (page: Page, name: string): Promise<void> => {
     // Every animation is through and every font is there.
-    await page.evaluate(() =>
-      Promise.all(
-        document.getAnimations().map((a) => (a.effect?.getTiming().iterations === Infinity ? 0 : a.finished)),
-      ),
-    )
+    await page.evaluate(async () => {
+      const ends = document.getAnimations().filter(({ effect }) => effect?.getTiming().iterations === 1)
+      await Promise.all(ends.map(({ finished }) => finished))
+    })
     await page.screenshot({ path: join(folder, `${name}-${theme}.png`) })
   }
   try {

@@ -4,10 +4,10 @@ import { callBody, revealed } from '../store/call.ts'
 import { Code } from './Code.tsx'
 import { Diff } from './Diff.tsx'
 
-/** A call whole: its command, its change, or its input as JSON. Never cut. */
+/** A call whole: its command, its change, or its fields. Never cut. */
 export function CallView({ name, input }: { name: string; input: { [key: string]: Json } }): ReactElement {
   const body = useMemo(() => callBody(name, input), [name, input])
-  if (body.as === 'json') return <Code text={revealed(body.text)} label={`Input of ${name}`} wrap />
+  if (body.as === 'fields') return <Code text={revealed(body.text)} label={`Input of ${name}`} wrap />
   return (
     <>
       {body.as === 'command' ? (

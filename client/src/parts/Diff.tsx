@@ -15,7 +15,6 @@ export function Diff({ path, before, after }: { path: string; before: string; af
             <span key={i} className={line.change}>
               <span className="sign">{SIGN[line.change]}</span>
               {line.text}
-              {'\n'}
             </span>
           ))}
         </code>
@@ -24,23 +23,30 @@ export function Diff({ path, before, after }: { path: string; before: string; af
   )
 }
 
-/** A diff that a tool made, in unified form. */
-export function UnifiedDiff({ text }: { text: string }): ReactElement {
+/** A diff that a tool made, in unified form; its file header says no more than `path`. */
+export function UnifiedDiff({ path, text }: { path: string; text: string }): ReactElement {
+  const lines = text.replace(/\n$/, '').split('\n')
+  const first = Math.max(
+    0,
+    lines.findIndex((line) => line.startsWith('@@')),
+  )
   return (
     <figure className="code diff">
-      <pre tabIndex={0} role="region" aria-label="Changes">
+      <figcaption className="mono">{path}</figcaption>
+      <pre tabIndex={0} role="region" aria-label={`Changes in ${path}`}>
         <code>
-          {text.split('\n').map((line, i) => (
-            <span
-              key={i}
-              className={line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : 'same'}
-            >
+          {lines.slice(first).map((line, i) => (
+            <span key={i} className={classOf(line)}>
               {line}
-              {'\n'}
             </span>
           ))}
         </code>
       </pre>
     </figure>
   )
+}
+
+function classOf(line: string): string {
+  if (line.startsWith('@@')) return 'quiet'
+  return line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : 'same'
 }

@@ -103,7 +103,7 @@ function Inside({ item }: { item: ToolItem }): ReactElement {
   return (
     <div className="tool-inside">
       {typeof diff === 'string' && diff !== '' ? (
-        <UnifiedDiff text={diff} />
+        <UnifiedDiff path={targetOf(item.name, item.input)} text={diff} />
       ) : (
         <CallView name={item.name} input={item.input} />
       )}

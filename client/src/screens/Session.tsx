@@ -237,7 +237,7 @@ function statusWords(
     case 'moving':
       return 'Moving'
     case 'idle':
-      return session.pending > 0 ? 'Waits for a runner' : 'Parked'
+      return session.pending > 0 ? 'Waits for a runner' : 'Ready'
     case 'done':
       return 'Done'
     case 'failed':

@@ -8,7 +8,7 @@ type Input = { [key: string]: Json }
 export type CallBody =
   | { as: 'command'; command: string; rest: string[] }
   | { as: 'diff'; path: string; before: string; after: string; rest: string[] }
-  | { as: 'json'; text: string }
+  | { as: 'fields'; text: string }
 
 function text(input: Input, ...names: string[]): string | undefined {
   for (const name of names) {
@@ -61,25 +61,27 @@ export function questionOf(name: string): string {
 }
 
 export function callBody(name: string, input: Input): CallBody {
+  // Values as JSON, so that no line break in one can pass for another field.
   const rest = (...shown: string[]): string[] =>
     Object.entries(input).flatMap(([key, value]) =>
       shown.includes(key) ? [] : [`${key}: ${JSON.stringify(value)}`],
     )
   const { command, path, old_string, new_string, content } = input
-  if (name === 'bash' && typeof command === 'string') return { as: 'command', command, rest: rest('command') }
-  if (
-    name === 'edit' &&
-    typeof path === 'string' &&
-    typeof old_string === 'string' &&
-    typeof new_string === 'string'
-  ) {
-    const shown = rest('path', 'old_string', 'new_string')
-    return { as: 'diff', path, before: old_string, after: new_string, rest: shown }
+  if (name === 'bash' && typeof command === 'string') {
+    return { as: 'command', command, rest: rest('command') }
   }
-  if (name === 'write' && typeof path === 'string' && typeof content === 'string') {
-    return { as: 'diff', path, before: '', after: content, rest: rest('path', 'content') }
+  if (typeof path === 'string') {
+    if (name === 'edit' && typeof old_string === 'string' && typeof new_string === 'string') {
+      const others = rest('path', 'old_string', 'new_string')
+      return { as: 'diff', path, before: old_string, after: new_string, rest: others }
+    }
+    if (name === 'write' && typeof content === 'string') {
+      const open_end = content === '' || content.endsWith('\n') ? [] : ['no line break at the end']
+      const others = [...rest('path', 'content'), ...open_end]
+      return { as: 'diff', path, before: '', after: content.replace(/\n$/, ''), rest: others }
+    }
   }
-  return { as: 'json', text: JSON.stringify(input, null, 2) }
+  return { as: 'fields', text: rest().join('\n') }
 }
 
 /**

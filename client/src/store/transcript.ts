@@ -306,8 +306,8 @@ function approvalOutcome(draft: Draft, index: number, body: Outcome, at: number)
   }
 }
 
-/** `title` and `moving` show elsewhere: in the head, and as the handoff that follows. */
-const SHOWN_ELSEWHERE = new Set(['title', 'moving'])
+/** They show elsewhere: in the head, as the handoff that follows, as prompt and answer. */
+const SHOWN_ELSEWHERE = new Set(['title', 'moving', 'turn'])
 
 function event(draft: Draft, body: EventEntry, seq: number, at: number): void {
   if (body.effect !== undefined) draft.effects = Math.max(draft.effects, body.effect)
