@@ -77,6 +77,7 @@ describe('the private Redis', () => {
       cwd: new URL('..', import.meta.url).pathname,
       stdio: ['ignore', 'pipe', 'inherit'],
     })
+    atEnd(async () => owner.kill('SIGKILL'))
     let said = ''
     owner.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
     await until(() => said.includes('\n'), 'it runs')
