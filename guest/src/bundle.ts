@@ -21,6 +21,7 @@ export class BundleError extends Error {
 export async function bundleAgent(file: string): Promise<Uint8Array> {
   const path = resolve(file)
   if (!existsSync(path)) throw new BundleError(`there is no file ${file}`)
+  const refused: string[] = []
   try {
     const build = await rolldown({
       input: entry,
@@ -29,18 +30,29 @@ export async function bundleAgent(file: string): Promise<Uint8Array> {
       experimental: { attachDebugInfo: 'none' },
       logLevel: 'silent',
       resolve: { mainFields: ['module', 'main'], conditionNames: ['import', 'default'] },
-      plugins: [agentPlugin(path)],
+      plugins: [agentPlugin(path, refused)],
     })
     const { output } = await build.generate({ format: 'iife', comments: false, sourcemap: false })
     await build.close()
     return new TextEncoder().encode(output[0].code)
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause)
-    throw new BundleError(`${file} can't be bundled: ${message.replaceAll('\0', '').trim()}`, { cause })
+    const message = refused[0] ?? plain(cause instanceof Error ? cause.message : String(cause))
+    throw new BundleError(`${file} can't be bundled: ${message}`, { cause })
   }
 }
 
-function agentPlugin(agent: string): Plugin {
+/** The bundler's message without colours, stack lines and the name of our entry. */
+function plain(message: string): string {
+  // oxlint-disable-next-line no-control-regex -- removing control characters is the purpose
+  const text = message.replace(/\u001b\[[0-9;]*m|\0/g, '')
+  return text
+    .split('\n')
+    .filter((line) => !/^\s+at /.test(line))
+    .join('\n')
+    .trim()
+}
+
+function agentPlugin(agent: string, refused: string[]): Plugin {
   return {
     name: 'baton-agent',
     resolveId(id, importer) {
@@ -48,9 +60,8 @@ function agentPlugin(agent: string): Plugin {
       if (id === 'baton') return sdk('baton.ts')
       if (id.startsWith('node:') || builtins.has(id)) {
         const from = importer ?? 'the agent'
-        throw new Error(
-          `${from} imports ${JSON.stringify(id)}, which a guest does not have; use tools instead`,
-        )
+        refused.push(`${from} imports ${JSON.stringify(id)}, which a guest does not have; use tools instead`)
+        throw new Error(refused[0])
       }
       return null
     },

@@ -29,6 +29,9 @@ import {
 /** Iterations of a strip-mined loop between two looks at the fuel. Short enough for 5 ms, see `fuelPerCheck`. */
 export const chunk = 256
 
+/** A unit of fuel pays for 64 bytes: about the time of an iteration. */
+const bytesPerFuelLog2 = 6
+
 export const fuelGlobal = 'baton_fuel'
 export const interruptImport = { module: 'baton', base: 'interrupt', internal: 'baton_interrupt' }
 
@@ -55,6 +58,7 @@ export function instrumentLoops(module: Module): LoopCounts {
 }
 
 function instrument(module: Module, func: Func, counts: LoopCounts): void {
+  chargeBulk(module, func)
   const found: Slot[] = []
   collect({ expr: func.body, put: (value) => api.Function.setBody(func.ref, value) }, found)
   for (const { expr: loop, put } of found) {
@@ -72,6 +76,24 @@ function instrument(module: Module, func: Func, counts: LoopCounts): void {
     const start = module.local.set(budget, module.i32.const(chunk))
     put(module.block(null, [start, loop], binaryen.getExpressionType(loop)))
   }
+}
+
+/**
+ * Copying and filling memory costs fuel too, or a program that does little else would run too long between two checks. The
+ * check itself is left to the next loop.
+ */
+function chargeBulk(module: Module, func: Func): void {
+  const { i32 } = binaryen
+  let size: number | undefined
+  walk(func.body, (expr, kind) => {
+    if (kind !== 'MemoryCopy' && kind !== 'MemoryFill') return
+    const bytes = children(expr).at(-1)!
+    if (kindOf(bytes.expr) === 'Const') return
+    size ??= api._BinaryenFunctionAddVar(func.ref, i32)
+    const cost = module.i32.shr_u(module.local.tee(size, bytes.expr, i32), module.i32.const(bytesPerFuelLog2))
+    const left = module.i32.sub(module.global.get(fuelGlobal, i32), cost)
+    bytes.put(module.block(null, [module.global.set(fuelGlobal, left), module.local.get(size, i32)], i32))
+  })
 }
 
 function collect(slot: Slot, found: Slot[]): void {

@@ -26,7 +26,7 @@ export function loadProgram(engine: Uint8Array, bundle: Uint8Array): Promise<Pro
 }
 
 async function load(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
-  const module = await once(modules, hashOf(engine), () => compile(engine))
+  // The thread starts while the engine is compiled.
   const thread = takeThread()
   let late = false
   const deadline = setTimeout(() => {
@@ -34,6 +34,7 @@ async function load(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
     void thread.terminate()
   }, loadDeadlineMs)
   try {
+    const module = await once(modules, hashOf(engine), () => compile(engine))
     const baseline = await thread.ask({ op: 'baseline', module, bundle })
     return { module, baseline, engine: hashOf(engine), bundle: hashOf(bundle) }
   } catch (cause) {
