@@ -22,13 +22,15 @@ class Disk implements OutboxStorage {
   readonly items = new Map<string, OutboxItem>()
   readonly drafts = new Map<string, string>()
   full = false
+  /** Writes wait for it. */
+  gate: Promise<void> | undefined
 
   async load(): Promise<OutboxItem[]> {
     return [...this.items.values()].map((item) => structuredClone(item))
   }
 
   async commit(put: readonly OutboxItem[], del: readonly string[], draft?: string): Promise<void> {
-    await Promise.resolve()
+    await (this.gate ?? Promise.resolve())
     if (this.full) throw new Error('QuotaExceededError')
     for (const item of put) this.items.set(item.id, structuredClone(item))
     for (const id of del) this.items.delete(id)
@@ -85,6 +87,21 @@ describe('sending', () => {
     expect(disk.drafts.size).toBe(0)
     await settled(sender)
     expect(relay.heard).toEqual(['p1'])
+  })
+
+  test('F10, C6: what is not on the disk yet is not sent, even when something else is', async () => {
+    const { disk, relay, sender } = await connected()
+    const gate = Promise.withResolvers<void>()
+    disk.gate = gate.promise
+    const slow = sender.enqueue([prompt('p1')])
+    disk.gate = undefined
+    await sender.enqueue([prompt('q1', 'session-two-0000')])
+    await until('the other has gone', () => relay.heard.includes('q1'))
+    expect(relay.heard).toEqual(['q1'])
+    gate.resolve()
+    await slow
+    await settled(sender)
+    expect(relay.heard).toEqual(['q1', 'p1'])
   })
 
   test('I11, C6: when the browser can’t store it, nothing is queued and the caller learns it', async () => {
