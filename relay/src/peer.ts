@@ -66,6 +66,7 @@ export class SignedIn implements Peer {
       return result
     } catch (error) {
       this.#listing = before
+      for (const frame of held) this.change(frame)
       throw error
     }
   }
