@@ -52,7 +52,7 @@ export function instrument(
   source: Uint8Array,
   progress: (step: string) => void = () => {},
 ): {
-  engine: Uint8Array
+  engine: Uint8Array<ArrayBuffer>
   info: Pick<EngineInfo, 'loops' | 'functions' | 'globals'>
 } {
   const module = binaryen.readBinary(source)
@@ -76,8 +76,7 @@ export function instrument(
     const globals = exportGlobals(module)
     if (!module.validate()) throw new Error('the instrumented module is not valid')
     const engine = limitMemory(module.emitBinary(), memoryPagesMax)
-    if (!WebAssembly.validate(engine as Uint8Array<ArrayBuffer>))
-      throw new Error('the emitted engine is not valid')
+    if (!WebAssembly.validate(engine)) throw new Error('the emitted engine is not valid')
     return { engine, info: { loops, functions: { split: split.specialised, left: split.left }, globals } }
   } finally {
     module.dispose()

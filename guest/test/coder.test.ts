@@ -75,7 +75,7 @@ class Session {
 
   model(content: Message['content'], stop_reason = 'end_turn'): Promise<EffectRequest> {
     const usage = { input_tokens: 1, output_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0 }
-    return this.answer('llm', { content, stop_reason, model: 'm', usage } as unknown as Json)
+    return this.answer('llm', { content, stop_reason, model: 'm', usage })
   }
 
   emitted(type: string): Json[] {

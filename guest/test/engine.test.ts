@@ -33,10 +33,10 @@ test('a loop that calls pays one unit an iteration; a small inner loop pays a ch
     (func (export "small") (param $n i32) (result i32) (local $i i32)
       (loop $l (local.set $i (i32.add (local.get $i) (i32.const 1))) (br_if $l (i32.lt_u (local.get $i) (local.get $n))))
       (local.get $i)))`
-  const build = (): Uint8Array => {
+  const build = (): Uint8Array<ArrayBuffer> => {
     const module = binaryen.parseText(text)
     expect(instrumentLoops(module)).toEqual({ checked: 2, stripMined: 1 })
-    const bytes = module.emitBinary()
+    const bytes = Uint8Array.from(module.emitBinary())
     module.dispose()
     return bytes
   }

@@ -1,4 +1,5 @@
 /** The `baton` command. Each subcommand is loaded when it is called. Errors are one line: what happened, what to do. */
+import { enableCompileCache } from 'node:module'
 import { explain, BatonError } from '@baton/shared/errors.ts'
 
 const USAGE = `baton: prompt from your pocket; close the laptop; the agent keeps working somewhere else
@@ -48,6 +49,9 @@ async function main(argv: string[]): Promise<number> {
   if (!load) throw new BatonError('usage', `There is no command ${JSON.stringify(name)}.`)
   return (await load())(args)
 }
+
+// Commands are loaded when they are called; the cache saves most of the time that this takes.
+enableCompileCache()
 
 try {
   process.exitCode = await main(process.argv.slice(2))

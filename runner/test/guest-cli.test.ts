@@ -158,8 +158,6 @@ describe('baton guest', { timeout: 400_000 }, () => {
   })
 
   test('refusals are one line that says what to do, with exit code 1', async () => {
-    const broken = readFileSync(join(folder, 'whole.baton')).subarray(0, 500)
-    writeFileSync(join(folder, 'torn.baton'), broken)
     writeFileSync(
       join(folder, 'foreign.baton'),
       'something else, and long enough to be taken for a file of ours, or not',
@@ -168,6 +166,7 @@ describe('baton guest', { timeout: 400_000 }, () => {
     writeFileSync(join(folder, 'bad.ts'), 'export default function main( {')
     writeFileSync(join(folder, 'files.ts'), `import fs from 'node:fs'\nexport default () => fs`)
     await json(['new', 'agent.ts', '-o', 'fresh.baton', ...fixed])
+    writeFileSync(join(folder, 'torn.baton'), readFileSync(join(folder, 'fresh.baton')).subarray(0, 500))
     const cases: [args: string[], message: RegExp][] = [
       [['step', 'torn.baton'], /cut short or damaged.*torn\.baton/],
       [['step', 'foreign.baton'], /not a Baton snapshot/],

@@ -5,7 +5,7 @@ export type Block = Message['content'][number]
 
 /** Performs a `tool_use` block and returns its `tool_result`. Never throws for a failed, refused or stopped call. */
 export async function performCall(call: Block): Promise<Block> {
-  const name = String(call['name'])
+  const name = textOf(call['name'])
   const input = (call['input'] ?? {}) as { [key: string]: Json }
   if (stopping.requested) return answer(call, 'Not run: stopped by the user.', true)
   try {
@@ -15,7 +15,7 @@ export async function performCall(call: Block): Promise<Block> {
       return answer(call, `The user did not allow this call.${note}`, true)
     }
     const { text, is_error } = await tool(name, input, {
-      call: String(call['id']),
+      call: textOf(call['id']),
       ...(approval !== undefined && { approval: approval.effect }),
     })
     return answer(call, text, is_error)
@@ -38,10 +38,12 @@ function explain({ code, message }: EffectFailed): string {
   return `${code}: ${message}`
 }
 
+const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
+
 function answer(call: Block, text: string, isError: boolean): Block {
   return {
     type: 'tool_result',
-    tool_use_id: String(call['id']),
+    tool_use_id: textOf(call['id']),
     content: text === '' ? '(no output)' : text,
     ...(isError && { is_error: true }),
   }

@@ -6,7 +6,7 @@
  */
 
 /** Returns the module with `pagesMax` (64 KiB each) as the maximum of memory 0. Throws when it has no memory section. */
-export function limitMemory(module: Uint8Array, pagesMax: number): Uint8Array {
+export function limitMemory(module: Uint8Array, pagesMax: number): Uint8Array<ArrayBuffer> {
   let at = 8
   while (at < module.length) {
     const id = module[at]!
@@ -50,7 +50,7 @@ function varint(value: number): number[] {
   return [...bytes, value]
 }
 
-function concat(parts: ArrayLike<number>[]): Uint8Array {
+function concat(parts: ArrayLike<number>[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
   let at = 0
   for (const part of parts) {

@@ -16,7 +16,7 @@ type Set = (expr: Expr, value: Expr) => void
 /** Where a child hangs, and how to put another in its place. */
 export interface Slot {
   expr: Expr
-  put(value: Expr): void
+  put: (value: Expr) => void
 }
 
 /** The part of Binaryen's API that its type declarations leave out. */

@@ -1,7 +1,7 @@
 /** The part of the WebAssembly interface that the VM uses: neither es2024 nor @types/node declares it. */
 declare namespace WebAssembly {
   class Module {
-    constructor(bytes: Uint8Array)
+    constructor(bytes: Uint8Array<ArrayBuffer>)
     static exports(module: Module): { name: string; kind: string }[]
   }
   class Instance {
@@ -16,6 +16,6 @@ declare namespace WebAssembly {
     value: number
   }
   class RuntimeError extends Error {}
-  function compile(bytes: Uint8Array): Promise<Module>
-  function validate(bytes: Uint8Array): boolean
+  function compile(bytes: Uint8Array<ArrayBuffer>): Promise<Module>
+  function validate(bytes: Uint8Array<ArrayBuffer>): boolean
 }

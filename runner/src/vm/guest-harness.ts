@@ -77,7 +77,7 @@ export class GuestHarness implements Harness {
     const program = await loadProgram(engine, bundle)
     const thread = takeThread()
     this.#thread = thread
-    const stop = this.#stop.buffer as SharedArrayBuffer
+    const stop = this.#stop.buffer
     return { thread, parts: { ...program, stop, ...(memoryMax !== undefined && { memoryMax }) } }
   }
 

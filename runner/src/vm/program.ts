@@ -48,7 +48,7 @@ async function load(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
 
 async function compile(engine: Uint8Array): Promise<WebAssembly.Module> {
   try {
-    return await WebAssembly.compile(engine)
+    return await WebAssembly.compile(engine as Uint8Array<ArrayBuffer>)
   } catch (cause) {
     throw new BatonError('snapshot-engine', '(this file is not a Baton engine: it does not compile)', {
       cause,

@@ -44,7 +44,7 @@ export async function* guestBench(): AsyncGenerator<BenchResult> {
 
 const busy = [
   `let x = 0; for (;;) x = (x * 7 + 1) % 1000003`,
-  `/^(a+)+$/.test('a'.repeat(60) + 'b')`,
+  `return /^(a+)+$/.test('a'.repeat(60) + 'b')`,
   `const a = Array.from({ length: 200000 }, (_, i) => (i * 7919) % 200000); for (;;) a.reverse().sort((p, q) => p - q)`,
   `Array.prototype.indexOf.call({ length: 2 ** 40 }, 1)`,
   `const s = '[' + '[1,2,{"a":"b"}],'.repeat(100000) + '0]'; for (;;) JSON.parse(s)`,
@@ -88,7 +88,7 @@ async function bundleOf(source: string): Promise<Uint8Array> {
 
 async function* saving(engine: Uint8Array): AsyncGenerator<BenchResult> {
   const bundle = dist('agents/coder.js')
-  const module = new WebAssembly.Module(engine)
+  const module = new WebAssembly.Module(engine as Uint8Array<ArrayBuffer>)
   const options: GuestOptions = {
     ...{ module, baseline: computeBaseline(module, bundle) },
     ...{ engine: sha256(engine), bundle: sha256(bundle) },
@@ -178,7 +178,9 @@ async function* restoring(
   writeFileSync(join(folder, 'snapshot'), snapshot)
   const script = `
     import { readFileSync } from 'node:fs'
-    import { GuestHarness } from ${JSON.stringify(fileURLToPath(import.meta.resolve('@baton/runner/vm/guest-harness.ts')))}
+    import { enableCompileCache } from 'node:module'
+    enableCompileCache()
+    const { GuestHarness } = await import(${JSON.stringify(fileURLToPath(import.meta.resolve('@baton/runner/vm/guest-harness.ts')))})
     const dist = ${JSON.stringify(fileURLToPath(new URL('../../../guest/dist/', import.meta.url)))}
     const harness = new GuestHarness({ engine: readFileSync(dist + 'engine.wasm'), bundle: readFileSync(dist + 'agents/coder.js') })
     await harness.restore([readFileSync('snapshot')])
@@ -238,7 +240,7 @@ async function* slowness(engine: Uint8Array): AsyncGenerator<BenchResult> {
       const [plain, instrumented] =
         round % 2 === 0
           ? [sides[0](source), sides[1](source)]
-          : [sides[1](source), sides[0](source)].reverse()
+          : [sides[1](source), sides[0](source)].toReversed()
       if (plain!.value !== instrumented!.value) throw new Error(`the engines disagree about ${name}`)
       if (round >= warmUp) ratios.push(instrumented!.ms / plain!.ms)
     }
@@ -267,7 +269,7 @@ interface Raw {
 /** Evaluates scripts on a bare module, either of the two. */
 function evaluator(bytes: Uint8Array): (source: string) => { ms: number; value: number } {
   const zero = (): number => 0
-  const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), {
+  const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes as Uint8Array<ArrayBuffer>), {
     baton: { interrupt: () => void (raw.baton_fuel!.value = 2000) },
     env: {
       ...{ host_call: zero, host_interrupt: zero, host_promise_rejection: zero },
