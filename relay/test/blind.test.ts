@@ -47,7 +47,7 @@ test('I9: nothing that people or agents wrote, and no secret, is in Redis, in it
   const dataDir = await temporaryFolder()
   const redis = await startRedis({ dataDir, log })
   atEnd(() => redis.close())
-  const relay = await relayForTest(redis, { log, lease_ms: 300 })
+  const relay = await relayForTest(redis, { log })
 
   const member = newMember()
   const { account, device } = member
@@ -89,7 +89,10 @@ test('I9: nothing that people or agents wrote, and no secret, is in Redis, in it
   await laptop.ask('pairing', { offer: pairing.offer, box: pairing.box })
   await laptop.refused('append', { sid, epoch, first: 99, entries: [entry('event', { body: outcome })] })
   await laptop.refused('command', { sid, id: 'x', kind: 'prompt-canary', body: 'output-canary' })
-  await until(async () => (await laptop.ask('read', { sid, from: 1 })).tail > 3, 'the lease ran out too')
+  await laptop.ask('release', { sid, epoch, status: 'idle' })
+  const quick = await RawPeer.signIn(await relayForTest(redis, { log, lease_ms: 100 }), member)
+  await quick.ask('claim', { sid })
+  await until(async () => (await laptop.ask('read', { sid, from: 1 })).tail === 6, 'a lease ran out too')
 
   // The means work: what is there under plain names is found.
   const look = lookInto(redis)

@@ -83,6 +83,7 @@ export async function relayForTest(
     accounts_max: 10_000,
     // Raw peers do not ping.
     heartbeat_ms: 120_000,
+    lease_ms: 60_000,
     sweep_ms: 50,
     offer_ms: 300,
     poll_ms: 200,

@@ -16,7 +16,7 @@ let sid: string
 
 beforeAll(async () => {
   redis = await redisForTest()
-  relay = await relayForTest(redis, { lease_ms: 60_000 })
+  relay = await relayForTest(redis)
   unsweptRedis = await redisForTest()
   unswept = await relayForTest(unsweptRedis, { lease_ms: 150, sweep_ms: 3_600_000 })
 })

@@ -145,7 +145,7 @@ describe('the private Redis', () => {
 describe('while Redis is away', () => {
   test('J11: killed again and again in the middle of writing, it loses nothing that was acknowledged', async () => {
     const redis = await redisForTest()
-    const relay = await relayForTest(redis, { lease_ms: 60_000 })
+    const relay = await relayForTest(redis)
     const runner = await RawPeer.signIn(relay)
     const phone = await RawPeer.signIn(relay, newMember(runner.member.account))
     const sid = await runner.session()
@@ -201,7 +201,7 @@ describe('while Redis is away', () => {
 
   test('P10: asks are refused at once with store-down, connections stay, and all goes on by itself', async () => {
     const redis = await redisForTest()
-    const relay = await relayForTest(redis, { lease_ms: 60_000, poll_ms: 3_600_000 })
+    const relay = await relayForTest(redis, { poll_ms: 3_600_000 })
     const phone = await RawPeer.signIn(relay)
     const runner = await RawPeer.signIn(relay, newMember(phone.member.account))
     await phone.ask('list', {})
