@@ -42,5 +42,5 @@ export function openCommand<K extends CommandKind>(
   const parsed = v.safeParse(COMMANDS[command.kind], json)
   if (!parsed.success)
     throw new BatonError('cannot-open', `(command ${command.id}: ${v.summarize(parsed.issues)})`)
-  return parsed.output as CommandBodyOf<K>
+  return parsed.output
 }

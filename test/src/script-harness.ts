@@ -13,7 +13,6 @@ export type Program = () => Generator<Step, Json, GuestMessage>
 const HASH = 'a'.repeat(64)
 
 export class ScriptHarness implements Harness {
-  readonly #program: Program
   readonly #messages: GuestMessage[] = []
   #run: Generator<Step, Json, GuestMessage>
   #pause: Pause = { state: 'quiescent', asked: [] }
@@ -22,7 +21,6 @@ export class ScriptHarness implements Harness {
   closed = false
 
   constructor(program: Program) {
-    this.#program = program
     this.#run = program()
   }
 

@@ -48,7 +48,7 @@ describe('a runner is killed', () => {
     expect(repeated.reduce((sum, n) => sum + n, 0)).toBe(1)
   })
 
-  it('during a safe tool: it runs again on the other, and has one outcome (F18)', async () => {
+  it('F18: during a safe tool it runs again on the other, counted outside, and has one outcome', async () => {
     const { entries, runs, requests } = await killedDuring('probe', true)
     expectWhole(entries)
     expect(runs).toBe(2)

@@ -19,7 +19,7 @@ export function message(process: ChildProcess, kind: string): Promise<Record<str
   return new Promise((resolve, reject) => {
     process.on('message', (said) => {
       if (typeof said === 'object' && said !== null && 't' in said && said.t === kind) {
-        resolve(said as Record<string, unknown>)
+        resolve(said)
       }
     })
     process.once('exit', () => reject(new BatonError('internal', '(it ended while starting)')))

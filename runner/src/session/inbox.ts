@@ -55,7 +55,7 @@ function decide(command: Command, context: InboxContext): Consumption {
   const { sid, key, state, now } = context
   const received = (rest: DistributiveOmit<Received, 'id' | 'device' | 'now'>): Draft => ({
     kind: 'received',
-    body: { id: command.id, device: command.device, now, ...rest } as Received,
+    body: { id: command.id, device: command.device, now, ...rest },
     consumes: { n: command.n, id: command.id },
   })
   switch (command.kind) {

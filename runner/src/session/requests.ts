@@ -13,7 +13,7 @@ export type AwaitedRequest = Exclude<EffectRequest, { kind: 'emit' }>
 export function digestOf(request: AwaitedRequest): string {
   if (request.kind !== 'llm') return requestDigest(request.kind, request.input as unknown as Json)
   const { add: _add, prior: _prior, follows: _follows, ...named } = request.input
-  return requestDigest('llm', named as unknown as Json)
+  return requestDigest('llm', named)
 }
 
 export function intentOf(request: AwaitedRequest, replay: Replay, attempt: number, now: number): Intent {
