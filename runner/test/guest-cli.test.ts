@@ -82,7 +82,7 @@ export default async function main() {
 }`
 
 // Hundreds of processes, one after the other.
-describe('baton guest', { timeout: 400_000 }, () => {
+describe('baton guest', { timeout: 900_000 }, () => {
   writeFileSync(join(folder, 'agent.ts'), agent)
 
   async function finish(
@@ -104,7 +104,7 @@ describe('baton guest', { timeout: 400_000 }, () => {
     const whole = await finish('whole.baton', (file) => json(['step', file]))
     const random = seeded(1)
     const cut = await finish('cut.baton', (file) =>
-      json(['step', file, '--fuel', String(7000 + random(2000))]),
+      json(['step', file, '--fuel', String(11_000 + random(500))]),
     )
     expect(whole.steps).toBe(3)
     expect(cut.steps).toBeGreaterThanOrEqual(100)
