@@ -41,7 +41,7 @@ async function decide(approved: boolean): Promise<Run> {
 
 async function main(argv: string[]): Promise<number> {
   const [name, ...args] = argv
-  if (name === undefined || name === 'help' || name === '--help') {
+  if (name === undefined || name === 'help' || argv.includes('--help')) {
     process.stdout.write(`${USAGE}\n`)
     return name === undefined ? 2 : 0
   }
