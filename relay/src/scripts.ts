@@ -30,7 +30,7 @@ export const SCRIPTS = {
   command: {
     keys: ['state', 'inbox', 'commands'],
     args: ['account', 'sid', 'id', 'kind', 'device', 'body', 'place', 'inbox_max', 'account_channel'],
-    returns: ['ok', 'repeated', 'inbox-full', 'no-session'],
+    returns: ['ok', 'repeated', 'inbox-full', 'session-ended', 'no-session'],
   },
   create: {
     keys: ['state'],

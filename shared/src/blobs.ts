@@ -10,6 +10,8 @@ export interface BlobStore {
   get(sid: string, key: Uint8Array, hash: string): Promise<Uint8Array>
 }
 
+const REQUEST_MS = 60_000
+
 /** Blobs over HTTP beside a signed-in connection. `token` gives the present one, or throws `offline`. */
 export function httpBlobs(origin: string, token: () => string): BlobStore {
   const url = (sid: string, hash: string): string => `${origin}/blobs/${sid}/${hash}`
@@ -24,6 +26,8 @@ export function httpBlobs(origin: string, token: () => string): BlobStore {
     try {
       response = await fetch(url(sid, hash), {
         method,
+        // A connection that died in the middle must not hold anybody up for ever.
+        signal: AbortSignal.timeout(REQUEST_MS),
         headers: { authorization: `Bearer ${token()}`, 'content-type': 'application/octet-stream' },
         ...(body ? { body: body as Uint8Array<ArrayBuffer> } : {}),
       })

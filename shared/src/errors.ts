@@ -85,6 +85,11 @@ export const ERRORS = {
     todo: 'List them: baton ls',
     status: 404,
   },
+  'session-ended': {
+    what: 'The session has ended; it takes no more commands.',
+    todo: 'Start a new one; transcript and files of this one are kept.',
+    status: 409,
+  },
   'session-limit': {
     what: 'The account has as many sessions as it may have.',
     todo: 'Archive some, or raise the limit of the relay.',
@@ -181,12 +186,12 @@ export const ERRORS = {
   // guest
   'guest-failed': {
     what: 'The agent program ended with an error.',
-    todo: 'See the message; the session can be continued from its last snapshot.',
+    todo: 'See the message. Start a new session; transcript and files of this one are kept.',
     status: 500,
   },
   'guest-trapped': {
     what: 'The agent program hit a trap of its virtual machine.',
-    todo: 'The last good snapshot stands; continue from it.',
+    todo: 'Start a new session; transcript and files of this one are kept.',
     status: 500,
   },
   'guest-memory': {

@@ -191,7 +191,7 @@ export const ASKS = {
   /**
    * Puts a command into the inbox, durably, once per id; the answer to a repeat is the first one's number (I6).
    * `place` goes with `move`: it takes effect at once when nobody holds the session, else when the holder lets go.
-   * Refused: inbox-full, too-large, no-session.
+   * Refused: inbox-full, session-ended, too-large, no-session.
    */
   command: {
     with: v.strictObject({

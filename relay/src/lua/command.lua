@@ -18,11 +18,13 @@
 --   ok n
 --   repeated n        the number that the first one got
 --   inbox-full
+--   session-ended
 --   no-session
 local state = redis.call('HMGET', KEYS[1], 'account', 'holder', 'expires_at', 'status', 'inbox')
 if state[1] ~= ARGV[1] then return { 'no-session' } end
 local known = redis.call('HGET', KEYS[3], ARGV[3])
 if known then return { 'repeated', tonumber(known) } end
+if state[4] == 'done' or state[4] == 'failed' then return { 'session-ended' } end
 if redis.call('XLEN', KEYS[2]) >= tonumber(ARGV[8]) then return { 'inbox-full' } end
 local now = now_ms()
 local n = tonumber(state[5]) + 1
@@ -35,7 +37,7 @@ if ARGV[7] ~= '' then
     redis.call('HSET', KEYS[1], 'next_place', ARGV[7])
   else
     redis.call('HSET', KEYS[1], 'place', ARGV[7], 'next_place', '')
-    if state[4] ~= 'done' and state[4] ~= 'failed' then redis.call('HSET', KEYS[1], 'status', 'moving') end
+    redis.call('HSET', KEYS[1], 'status', 'moving')
   end
 end
 redis.call('PUBLISH', ARGV[9], 'inbox ' .. ARGV[2])

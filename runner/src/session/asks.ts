@@ -1,6 +1,10 @@
 /** What becomes of the effects that the guest asks for, and of those that an earlier runner left open. */
 import { BatonError } from '@baton/shared/errors.ts'
-import type { EffectError, Replay } from '@baton/shared/guest.ts'
+import { utf8 } from '@baton/shared/bytes.ts'
+import { callDigest } from '@baton/shared/digest.ts'
+import type { Replay } from '@baton/shared/guest.ts'
+import type { Intent } from '@baton/shared/journal.ts'
+import { LIMITS } from '@baton/shared/protocol.ts'
 import type { Draft } from './journal.ts'
 import type { Live } from './live.ts'
 import { checkApproval, failureOf } from './perform.ts'
@@ -27,7 +31,9 @@ export function sortAsks(live: Live, now: number): { drafts: Draft[]; fresh: Awa
     if (ask.kind === 'emit') {
       if (live.state.emitted.has(ask.id)) continue
       if (!isNew) throw new Diverged(`event ${ask.id} was not emitted before`)
-      drafts.push({ kind: 'event', body: { effect: ask.id, type: ask.input.type, data: ask.input.data } })
+      const { type, data } = ask.input
+      const told = isTooLarge(data) ? { message: 'What the agent told here is too large to be kept.' } : data
+      drafts.push({ kind: 'event', body: { effect: ask.id, type, data: told } })
       continue
     }
     const known = live.state.digests.get(ask.id)
@@ -39,20 +45,56 @@ export function sortAsks(live: Live, now: number): { drafts: Draft[]; fresh: Awa
     if (known === undefined) fresh.push(ask)
   }
   live.pause.asked = []
+  const isStopping = live.state.queue.some(
+    ({ entry }) => entry.kind === 'received' && entry.body.kind === 'stop',
+  )
   const allowed: AwaitedRequest[] = []
   for (const request of fresh) {
-    const refusal = refusalOf(live, request)
-    drafts.push({ kind: 'intent', body: intentOf(request, replayOf(live, request), 1, now) })
-    if (refusal) drafts.push({ kind: 'outcome', body: { effect: request.id, now, error: refusal } })
+    const refusal = refusalOf(live, request, isStopping)
+    drafts.push({ kind: 'intent', body: boundedIntent(request, replayOf(live, request), now) })
+    if (refusal)
+      drafts.push({ kind: 'outcome', body: { effect: request.id, now, error: failureOf(refusal) } })
     else allowed.push(request)
   }
   return { drafts, fresh: allowed }
 }
 
-function refusalOf(live: Live, request: AwaitedRequest): EffectError | undefined {
+/** A sealed body has to fit into an entry; sealing and base64 add a third. */
+const REQUEST_CHARS_MAX = LIMITS.body_bytes / 2
+
+function isTooLarge(value: unknown): boolean {
+  return utf8(JSON.stringify(value)).length > REQUEST_CHARS_MAX
+}
+
+/** What is too large to be written is refused; its intent still names it by its digest. */
+function boundedIntent(request: AwaitedRequest, replay: Replay, now: number): Intent {
+  const intent = intentOf(request, replay, 1, now)
+  if (!isTooLarge(intent)) return intent
+  const { tool, approve, ...named } = intent
+  return {
+    ...named,
+    ...(tool ? { tool: { ...tool, input: {} } } : {}),
+    ...(approve ? { approve: { ...approve, input: {} } } : {}),
+  }
+}
+
+function refusalOf(live: Live, request: AwaitedRequest, isStopping: boolean): BatonError | undefined {
+  // Stop was pressed before the guest asked, and the guest has not heard of it yet (H10).
+  if (isStopping && request.kind !== 'prompt') return new BatonError('stopped')
+  if (request.kind === 'approve') {
+    const { name, input, digest } = request.input
+    // People are shown the call and sign the digest: they must be of one another (I10).
+    if (digest !== callDigest(name, input))
+      return new BatonError('bad-input', '(the digest is of another call)')
+  }
+  if (request.kind !== 'llm' && isTooLarge(request.input))
+    return new BatonError('too-large', `(${request.kind})`)
   if (request.kind !== 'tool') return undefined
   const tool = live.tools.get(request.input.name)
-  return checkApproval(tool, request.input, live.start.mode, live.state.approvals)
+  const refusal = checkApproval(tool, request.input, live.start.mode, live.state.approvals)
+  // Used up at once: the same slice may ask again (H7).
+  if (!refusal && request.input.approval !== undefined) live.state.approvals.delete(request.input.approval)
+  return refusal
 }
 
 /** Waiting can always be taken up again, and a model may be asked again; a tool says for itself. */
@@ -81,4 +123,13 @@ export function adoptOrphans(live: Live, now: number): Draft[] {
 
 function outcomeError(effect: number, now: number, error: BatonError): Draft {
   return { kind: 'outcome', body: { effect, now, error: failureOf(error) } }
+}
+
+/** Outcomes of effects that had not begun here when Stop came (H10). */
+export function stopUnbegun(live: Live, now: number): Draft[] {
+  const drafts = Array.from(live.toStart.keys(), (effect) =>
+    outcomeError(effect, now, new BatonError('stopped')),
+  )
+  live.toStart.clear()
+  return drafts
 }

@@ -3,7 +3,7 @@ import type { BlobStore } from '@baton/shared/blobs.ts'
 import { fromUtf8, utf8 } from '@baton/shared/bytes.ts'
 import type { GuestMessage, Json } from '@baton/shared/guest.ts'
 import type { Outcome, SnapshotEntry } from '@baton/shared/journal.ts'
-import type { Status } from '@baton/shared/protocol.ts'
+import { LIMITS, type Status } from '@baton/shared/protocol.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 import type { Draft, Journal } from './journal.ts'
 import type { Live } from './live.ts'
@@ -21,8 +21,15 @@ export class Book {
     this.#snapshots = snapshots
   }
 
-  /** Writes all drafts or none and folds them. The last one tells the relay what the session then waits for. */
+  /**
+   * Writes drafts in order and folds them, all or none of what fits into one frame. The last one tells the relay what the
+   * session then waits for.
+   */
   async append(live: Live, drafts: Draft[]): Promise<void> {
+    for (const batch of batchesOf(drafts)) await this.#append(live, batch)
+  }
+
+  async #append(live: Live, drafts: Draft[]): Promise<void> {
     const last = drafts.at(-1)
     if (!last) return
     const status = last.hint?.status ?? statusAfter(live.state, drafts)
@@ -108,4 +115,25 @@ function statusAfter(state: SessionState, drafts: Draft[]): Status {
     if (draft.kind === 'outcome' || draft.kind === 'received') busy = true
   }
   return statusOf({ ...state, open }, busy)
+}
+
+/** Under the relay's limits for one append. */
+const BATCH_CHARS_MAX = LIMITS.frame_bytes / 2
+
+function batchesOf(drafts: Draft[]): Draft[][] {
+  const batches: Draft[][] = []
+  let chars = Infinity
+  for (const draft of drafts) {
+    // Sealing and base64 add a third.
+    const size = JSON.stringify(draft.body).length * 1.4
+    const batch = batches.at(-1)
+    if (!batch || batch.length >= LIMITS.append_entries || chars + size > BATCH_CHARS_MAX) {
+      batches.push([draft])
+      chars = size
+    } else {
+      batch.push(draft)
+      chars += size
+    }
+  }
+  return batches
 }

@@ -3,6 +3,7 @@ import type { BlobStore } from '@baton/shared/blobs.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { concat } from '@baton/shared/bytes.ts'
 import type { CheckpointEntry } from '@baton/shared/journal.ts'
+import { LIMITS } from '@baton/shared/protocol.ts'
 import type { Checkpoint, Workspace } from '../workspace/workspace.ts'
 import type { Draft } from './journal.ts'
 
@@ -56,6 +57,9 @@ export class Checkpoints {
       blobs.push(await this.#blobs.put(this.#sid, this.#key, bytes.subarray(at, at + PIECE_BYTES)))
     }
     const packs = [...(before?.packs ?? []), { blobs, bytes: bytes.length }]
+    if (packs.flatMap((pack) => pack.blobs).length > LIMITS.entry_blobs) {
+      throw new BatonError('too-large', '(the workspace has more than 2 GB to carry)')
+    }
     const body: CheckpointEntry = { kind: 'git', ...checkpoint, packs }
     this.#last = body
     this.#unsent = undefined

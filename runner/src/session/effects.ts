@@ -1,10 +1,10 @@
 /** The effects that run at this moment: each can be stopped by a person, or cut off because the runner must let go. */
 import type { BlobStore } from '@baton/shared/blobs.ts'
 import { utf8 } from '@baton/shared/bytes.ts'
-import { BatonError } from '@baton/shared/errors.ts'
+import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Json } from '@baton/shared/guest.ts'
 import type { Outcome } from '@baton/shared/journal.ts'
-import type { Draft } from './journal.ts'
+import { notice, type Draft } from './journal.ts'
 import { failureOf, type Performed } from './perform.ts'
 
 /** A result longer than this goes into a blob. */
@@ -27,6 +27,7 @@ export interface Ended {
 export class Effects {
   readonly #running = new Map<number, Running>()
   readonly #ended: (ended: Ended) => void
+  #isOver = false
 
   constructor(ended: (ended: Ended) => void) {
     this.#ended = ended
@@ -47,33 +48,34 @@ export class Effects {
     perform: (signal: AbortSignal) => Promise<Performed>,
     after: () => Promise<Draft[]> = async () => [],
   ): void {
+    if (this.#isOver) return
     const running: Running = { kind, controller: new AbortController() }
     this.#running.set(effect, running)
     const began = performance.now()
     const run = async (): Promise<void> => {
       const { signal } = running.controller
       const performed = await perform(signal).catch((error: unknown) => ({ error: failureOf(error) }))
-      const before = await after()
+      // Whatever becomes of the files, the effect has happened: its result must not be lost.
+      const before = await after().catch((error: unknown) => [
+        notice(`The workspace could not be stored after this. ${explain(error)}`),
+      ])
       // Cut off: another runner decides by the replay policy what becomes of it.
       if (this.#running.get(effect) !== running) return
       this.#running.delete(effect)
       this.#ended({ effect, performed, before, duration_ms: Math.round(performance.now() - began) })
     }
-    run().catch((error: unknown) => {
-      if (this.#running.get(effect) !== running) return
-      this.#running.delete(effect)
-      this.#ended({
-        effect,
-        performed: { error: failureOf(error) },
-        before: [],
-        duration_ms: Math.round(performance.now() - began),
-      })
-    })
+    void run()
   }
 
   /** A person pressed Stop: every effect ends with an outcome. */
   stop(): void {
     for (const { controller } of this.#running.values()) controller.abort(new BatonError('stopped'))
+  }
+
+  /** The lease is gone: nothing goes on, and nothing starts any more. */
+  end(): void {
+    this.#isOver = true
+    this.cut()
   }
 
   /** The runner lets go: processes die, and no outcome is written here. Returns how many were cut off. */

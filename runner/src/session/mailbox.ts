@@ -8,6 +8,14 @@ export class Mailbox<T> {
     this.#wake?.()
   }
 
+  /** Takes out, in order, what has come and is wanted; the rest stays. */
+  drain<W extends T>(isWanted: (item: T) => item is W): W[] {
+    const wanted = this.#items.filter(isWanted)
+    const rest = this.#items.filter((item) => !isWanted(item))
+    this.#items.splice(0, this.#items.length, ...rest)
+    return wanted
+  }
+
   async take(): Promise<T> {
     for (;;) {
       if (this.#items.length > 0) return this.#items.shift() as T

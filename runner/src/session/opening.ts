@@ -60,7 +60,7 @@ export async function start(
     })
     const first: Draft = { kind: 'received', body: { ...received, start: message }, consumes }
     await book.append(live, [first, book.baselineDraft(live, journal.tail + 1)])
-    storeFirst(opening, live, workspace)
+    storeFirst(opening, live.checkpoints, workspace)
     return live
   } catch (error) {
     if (!(error instanceof BatonError) || error.code === 'lease-lost') throw error
@@ -73,8 +73,8 @@ export async function start(
 }
 
 /** The first checkpoint carries the whole history and may take a while; the agent need not wait for it. */
-function storeFirst(opening: Opening, live: Live, workspace: Workspace): void {
-  live.checkpoints.store(workspace).then(
+function storeFirst(opening: Opening, checkpoints: Checkpoints, workspace: Workspace): void {
+  checkpoints.store(workspace).then(
     (draft) => draft && opening.write(draft),
     (error: unknown) => opening.write(notice(`The workspace could not be stored. ${explain(error)}`)),
   )
@@ -101,10 +101,15 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
   const workspace = restoreWorkspace(opening, begun, checkpoints)
   // Whoever needs the files gets the reason; a session that needs none goes on.
   workspace.catch((error: unknown) => opening.log(`workspace not restored: ${explain(error)}`))
-  const tools = new Map((await options.tools(begun.folder)).map((tool) => [tool.spec.name, tool]))
-  const live = newLive({ ...begun, tools, workspace, checkpoints })
-  await book.append(live, adoptOrphans(live, Date.now()))
-  return live
+  try {
+    const tools = new Map((await options.tools(begun.folder)).map((tool) => [tool.spec.name, tool]))
+    const live = newLive({ ...begun, tools, workspace, checkpoints })
+    await book.append(live, adoptOrphans(live, Date.now()))
+    return live
+  } catch (error) {
+    await begun.harness.close()
+    throw error
+  }
 }
 
 /** The guest goes on while its files are still on their way; tools wait for them. */
@@ -113,9 +118,14 @@ async function restoreWorkspace(
   { state, folder }: Begun,
   checkpoints: Checkpoints,
 ): Promise<Workspace> {
-  const entry = state.checkpoint?.entry
-  if (!entry) throw new BatonError('workspace-missing', '(the session has no stored workspace)')
   const { options, lease, write } = opening
+  const entry = state.checkpoint?.entry
+  if (!entry) {
+    // The runner ended before anything was stored: the files are where the session began, and that is here.
+    const workspace = await options.openWorkspace(lease.sid, folder)
+    storeFirst(opening, checkpoints, workspace)
+    return workspace
+  }
   const packs = checkpoints.packs(entry)
   const { workspace, kept } = await options.restoreWorkspace(lease.sid, folder, entry, packs)
   if (kept !== undefined) write(notice(`Changes found in the work tree here were kept on branch ${kept}.`))

@@ -45,12 +45,12 @@ export function checkApproval(
   input: ToolInput,
   mode: Mode,
   approvals: ReadonlyMap<number, string>,
-): EffectError | undefined {
-  if (!tool) return failureOf(new BatonError('unknown-tool', `(${input.name})`))
+): BatonError | undefined {
+  if (!tool) return new BatonError('unknown-tool', `(${input.name})`)
   if (mode === 'full' || !tool.spec.gated) return undefined
   const digest = input.approval === undefined ? undefined : approvals.get(input.approval)
   if (digest === callDigest(input.name, input.input)) return undefined
-  return failureOf(new BatonError('not-approved', `(${input.name})`))
+  return new BatonError('not-approved', `(${input.name})`)
 }
 
 export async function performTool(

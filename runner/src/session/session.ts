@@ -9,7 +9,7 @@ import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Pause } from '@baton/shared/guest.ts'
 import { sessionKey } from '@baton/shared/keys.ts'
 import type { Command, Placement, Status } from '@baton/shared/protocol.ts'
-import { Diverged, sortAsks } from './asks.ts'
+import { Diverged, sortAsks, stopUnbegun } from './asks.ts'
 import { Book } from './book.ts'
 import { Effects, outcomeDraft, type Ended } from './effects.ts'
 import { consume, Inbox } from './inbox.ts'
@@ -95,7 +95,7 @@ export class Session {
   /** The lease has ended: stop at once, write nothing. */
   lose(): void {
     this.#gone.abort(new BatonError('lease-lost'))
-    this.#effects.cut()
+    this.#effects.end()
     this.#mailbox.post({ t: 'lost' })
   }
 
@@ -119,6 +119,8 @@ export class Session {
     const inbox = steady(this.#options.link, this.#gone.signal, () =>
       this.#options.link.ask('inbox', { sid: this.sid }),
     )
+    // It is awaited below; when the restore fails first, nobody may be left to hear of it.
+    inbox.catch(() => undefined)
     if (lease.snapshot > 0) this.#live = await restore(this.#opening, lease.snapshot)
     for (const command of (await inbox).commands) this.#inbox.add(command)
     while (this.#ending === undefined) {
@@ -183,7 +185,11 @@ export class Session {
     if (!live || this.#ending) return
     if (!this.#busy) await this.#takeAsks(live)
     await this.#takeCommands(live)
-    if (this.#leave) return this.#advanceLeave(live, this.#leave)
+    if (this.#leave) {
+      // What has its intent counts as begun.
+      if (!this.#busy && this.#leave.until > performance.now() && (await this.#startEffects(live))) return
+      return this.#advanceLeave(live, this.#leave)
+    }
     if (this.#busy || (await this.#startEffects(live))) return
     await this.#runGuest(live)
   }
@@ -226,13 +232,26 @@ export class Session {
       const consumption = consume(command, { ...context, now: Date.now() })
       if (consumption === 'later') continue
       this.#inbox.take(command)
-      await this.#append(consumption.drafts)
-      if (consumption.next === 'stop') this.#effects.stop()
+      const { drafts } = consumption
+      const isStop = consumption.next === 'stop'
+      if (!(await this.#consumed(isStop ? [...drafts, ...stopUnbegun(live, Date.now())] : drafts))) continue
+      if (isStop) this.#effects.stop()
       // Asked to come to where it is: nothing to do.
       if (consumption.next === 'leave' && !this.#isHere(consumption.place)) {
         const { place, label } = consumption
         this.leave({ why: 'move', place, label, within_ms: this.#options.finish_within_ms })
       }
+    }
+  }
+
+  /** Writes what a command became. False: somebody else had consumed it. */
+  async #consumed(drafts: Draft[]): Promise<boolean> {
+    try {
+      await this.#append(drafts)
+      return true
+    } catch (error) {
+      if (error instanceof BatonError && error.code === 'already-consumed') return false
+      throw error
     }
   }
 
@@ -276,7 +295,8 @@ export class Session {
       return
     }
     if (this.#effects.size > 0 || live.toStart.size > 0) return
-    if (this.#rest.isOver()) await this.#park(live)
+    // With something in the inbox it would be offered again at once.
+    if (this.#inbox.waiting().length === 0 && this.#rest.isOver()) await this.#park(live)
   }
 
   #go(live: Live, work: () => Promise<Pause>): void {
@@ -353,7 +373,9 @@ export class Session {
   ): Promise<void> {
     const { pause } = live
     if (pause.state === 'finished' || pause.state === 'failed') return this.#end(pause)
-    const drafts = [...files.drafts]
+    // What came while the files were stored, e.g. the session's first checkpoint.
+    const written = this.#mailbox.drain((item) => item.t === 'write')
+    const drafts = [...written.map(({ draft }) => draft), ...files.drafts]
     if (live.dirty || live.carried.length > 0) drafts.push(await this.#book.snapshotDraft(live))
     await this.#append(drafts)
     await this.#release(ending, status, files.stay ?? to)

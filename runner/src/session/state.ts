@@ -78,8 +78,10 @@ export function fold(state: SessionState, entry: Opened): void {
 
 function foldReceived(state: SessionState, seq: number, body: Received): void {
   if (body.kind === 'start') {
+    // A second start, sent by mistake, is consumed without a message and starts nothing.
+    if (!body.start) return
     state.start = seq
-    if (body.start) state.queue.push({ seq, entry: { kind: 'received', body } })
+    state.queue.push({ seq, entry: { kind: 'received', body } })
   }
   // A prompt and a decision reach the guest as the outcome of the effect that waits for them.
   if (body.kind === 'stop') state.queue.push({ seq, entry: { kind: 'received', body } })
