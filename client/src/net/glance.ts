@@ -1,25 +1,45 @@
 /** A glance at the end of a session's journal: what it waits for, for the session list. */
-import type { Connection } from '@baton/shared/connection.ts'
+import type { Entry } from '@baton/shared/protocol.ts'
 import { readEntry } from '../store/entry.ts'
 import type { Approval } from '../store/items.ts'
 import { EMPTY, pendingApprovals, reduce } from '../store/transcript.ts'
+import type { Ask } from './sender.ts'
 
-/** A pending approval is near the end: only outcomes of calls that ran beside it can follow. */
-const LOOK_BACK = 40
+/** A pending approval is near the end as a rule: outcomes of calls that ran beside it follow, and lease entries. */
+const WINDOW = 40
+/** Sealed entries are small, but a list has many sessions: what is further back shows when the session is opened. */
+const LOOK_BACK_MAX = 1000
 
-/** The approvals that wait in the last entries. Throws BatonError `offline`, `timeout`, `no-session`. */
-export async function glance(
-  connection: Connection,
-  key: Uint8Array,
-  sid: string,
-  seq: number,
-): Promise<Approval[]> {
-  const from = Math.max(1, seq - LOOK_BACK)
-  const { entries } = await connection.ask('read', { sid, from, limit: LOOK_BACK + 1 })
-  return pendingApprovals(
-    reduce(
-      EMPTY,
-      entries.map((entry) => readEntry(key, sid, entry)),
-    ),
-  )
+/**
+ * The approvals that wait, as far as the last entries tell: it reads to the tail, then further back until there is one.
+ * `seq`: the session's last known entry. Throws BatonError `offline`, `timeout`, `no-session`.
+ */
+export async function glance(ask: Ask, key: Uint8Array, sid: string, seq: number): Promise<Approval[]> {
+  let first = Math.max(1, seq - WINDOW + 1)
+  let entries = await readRange(ask, sid, first)
+  for (;;) {
+    const pending = pendingApprovals(
+      reduce(
+        EMPTY,
+        entries.map((entry) => readEntry(key, sid, entry)),
+      ),
+    )
+    if (pending.length > 0 || first === 1 || entries.length >= LOOK_BACK_MAX) return pending
+    // Each window as large as all before it: far back in a few questions.
+    const from = Math.max(1, first - Math.min(entries.length + WINDOW, LOOK_BACK_MAX - entries.length))
+    entries = [...(await readRange(ask, sid, from, first - 1)), ...entries]
+    first = from
+  }
+}
+
+/** Entries `from` to `to`, without `to` up to the tail; in pages, because one answer holds what fits a frame. */
+async function readRange(ask: Ask, sid: string, from: number, to?: number): Promise<Entry[]> {
+  const entries: Entry[] = []
+  let next = from
+  for (;;) {
+    const page = await ask('read', { sid, from: next, ...(to === undefined ? {} : { limit: to - next + 1 }) })
+    entries.push(...page.entries)
+    next = (page.entries.at(-1)?.seq ?? Infinity) + 1
+    if (next > (to ?? page.tail)) return entries
+  }
 }

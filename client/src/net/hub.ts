@@ -234,10 +234,17 @@ export class Hub {
   async #glance(sid: string, seq: number): Promise<void> {
     this.#glanced.set(sid, seq)
     try {
-      const approvals = await glance(this.#connection, this.keyOf(sid), sid, seq)
-      this.glances.update((glances) => new Map(glances).set(sid, approvals))
+      const approvals = await glance(
+        (what, with_) => this.#connection.ask(what, with_),
+        this.keyOf(sid),
+        sid,
+        seq,
+      )
+      // One that began later knows more.
+      if (this.#glanced.get(sid) === seq)
+        this.glances.update((glances) => new Map(glances).set(sid, approvals))
     } catch {
-      this.#glanced.delete(sid)
+      if (this.#glanced.get(sid) === seq) this.#glanced.delete(sid)
     }
   }
 
