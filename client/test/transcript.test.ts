@@ -276,3 +276,21 @@ test('C5: an entry that can’t be read has a place of its own and hurts no othe
   const { items } = transcriptOf(new Journal().prompt('a').unreadable().prompt('b'))
   expect(kinds(items)).toEqual(['prompt', 'unreadable', 'prompt'])
 })
+
+test('C5: a command that nobody could read says why, quietly, in its place', () => {
+  const why = 'A command of kind prompt could not be read and was dropped.'
+  const journal = new Journal()
+    .prompt('a')
+    .add('received', {
+      kind: 'unreadable',
+      id: 'command-0',
+      device: 'phone',
+      now: 0,
+      command: { kind: 'prompt' },
+      why,
+    })
+    .prompt('b')
+  const { items } = transcriptOf(journal)
+  expect(items.map((item) => ('text' in item ? item.text : item.kind))).toEqual(['a', why, 'b'])
+  expect(items[1]).toMatchObject({ kind: 'event', tone: 'quiet' })
+})

@@ -164,6 +164,12 @@ function received(draft: Draft, body: Received, seq: number, at: number): void {
     case 'decision':
       // What it decided shows in the approval's outcome; one that came too late changed nothing.
       return
+    case 'unreadable':
+      draft.items.push({ kind: 'event', id, at, tone: 'quiet', text: body.why })
+      return
+    default:
+      // A kind that is added and not shown here does not compile.
+      body satisfies never
   }
 }
 
