@@ -82,7 +82,7 @@ export function verifyCertificate(account: string, device: string, certificate: 
   return verify(certificate, certificateText(device), account)
 }
 
-/** Answer to a relay's challenge. Names the relay, so that another relay can't pass the challenge on as its own. */
+/** Answer to a relay's challenge: good for this relay's id and this nonce only. */
 export function signChallenge(device: Device, account: string, relay: string, nonce: string): string {
   return toBase64(ed25519.sign(challengeText(account, device.id, relay, nonce), device.secret))
 }

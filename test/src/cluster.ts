@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { newAccount, newDevice, type Account } from '@baton/shared/keys.ts'
-import { saveIdentity, saveOrigin } from '@baton/runner/daemon/identity.ts'
+import { saveIdentity, saveRelay } from '@baton/runner/daemon/identity.ts'
 import { TestClient } from './client.ts'
 import { alive, Ground, signal, type Model, type Relay } from './processes.ts'
 import type { Process } from './process.ts'
@@ -78,7 +78,7 @@ export class Cluster implements AsyncDisposable {
     const device = newDevice(this.account)
     const data = options.data ?? (await this.ground.newFolder(`runner-${name}`))
     await saveIdentity(data, { account: this.account, device })
-    await saveOrigin(data, this.relay.url)
+    await saveRelay(data, { origin: this.relay.url })
     const { process } = await this.ground.runner({
       ...{ name, data, model: this.model },
       env: { ...this.#env, ...options.env },

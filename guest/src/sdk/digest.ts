@@ -10,6 +10,8 @@ function canonicalJson(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (value === null || typeof value !== 'object') return JSON.stringify(value)
   const parts = Object.keys(value)
+    // As in JSON: what is undefined is not there.
+    .filter((key) => value[key] !== undefined)
     .toSorted()
     .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`)
   return `{${parts.join(',')}}`

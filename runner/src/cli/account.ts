@@ -12,8 +12,9 @@ import {
   type SessionInfo,
 } from '@baton/shared/protocol.ts'
 import { openJson, place, sealJson } from '@baton/shared/seal.ts'
-import { loadIdentity, loadOrigin, type Identity } from '../daemon/identity.ts'
+import { loadIdentity, loadRelay, type Identity } from '../daemon/identity.ts'
 import { Link } from '../daemon/link.ts'
+import { defaultName } from '../daemon/runner.ts'
 import { dataFolder } from './args.ts'
 
 export interface NamedSession extends SessionInfo {
@@ -37,13 +38,17 @@ export class AccountView {
   /** Connects. Throws BatonError `no-identity`, `offline`, or the relay's refusal. */
   static async open(data: string | undefined): Promise<AccountView> {
     const folder = dataFolder(data)
-    const [identity, origin] = [await loadIdentity(folder), await loadOrigin(folder)]
-    if (!identity || origin === undefined) throw new BatonError('no-identity')
-    const link = new Link({ origin, ...identity, about: { name: 'command line', kind: 'cli' } })
+    const [identity, relay] = [await loadIdentity(folder), await loadRelay(folder)]
+    if (!identity || !relay) throw new BatonError('no-identity')
+    const link = new Link({
+      origin: relay.origin,
+      ...identity,
+      about: relay.about ?? { name: defaultName(), kind: 'cli' },
+    })
     link.connection.start()
     await link.ready(AbortSignal.timeout(CONNECT_MS)).catch((cause: unknown) => {
       link.connection.close()
-      throw cause instanceof BatonError ? cause : new BatonError('offline', `(${origin})`, { cause })
+      throw cause instanceof BatonError ? cause : new BatonError('offline', `(${relay.origin})`, { cause })
     })
     return new AccountView(identity, link)
   }

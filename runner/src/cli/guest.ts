@@ -199,7 +199,8 @@ function reply(path: string, effect: number, value: string, flags: Flags): void 
 function fork(path: string, copy: string, flags: Flags): void {
   const file = readGuestFile(path)
   const [first] = file.inbox
-  if (first?.type === 'start') first.seed = seedOf(flags)
+  // A copy of a copy must not draw what its origin draws.
+  if (first?.type === 'start' || first?.type === 'reseed') first.seed = seedOf(flags)
   else file.inbox.unshift({ type: 'reseed', seed: seedOf(flags) })
   writeGuestFile(copy, file)
   print(

@@ -6,11 +6,11 @@ import { createHands } from '../daemon/hands.ts'
 import {
   joinByLink,
   loadIdentity,
-  loadOrigin,
+  loadRelay,
   newIdentity,
   prepareData,
   saveIdentity,
-  saveOrigin,
+  saveRelay,
 } from '../daemon/identity.ts'
 import { defaultName, Runner } from '../daemon/runner.ts'
 import { DATA, dataFolder, milliseconds, number, parse } from './args.ts'
@@ -43,13 +43,12 @@ export async function runner(args: string[]): Promise<number> {
   )
   await prepareData(data)
   if (values.join !== undefined) await joinAccount(data, values.join)
-  const origin = values.relay ?? (await loadOrigin(data))
+  const origin = values.relay ?? (await loadRelay(data))?.origin
   if (origin === undefined) throw new BatonError('no-identity')
   // Told a relay and nothing else, this is the first device of a new account.
   const identity =
     (await loadIdentity(data)) ?? (values.relay === undefined ? undefined : await newIdentity(data))
   if (!identity) throw new BatonError('no-identity')
-  if (values.relay !== undefined) await saveOrigin(data, values.relay)
 
   const folders = (values.workspace ?? []).map((folder) => resolve(folder))
   const hands = await createHands({
@@ -59,6 +58,8 @@ export async function runner(args: string[]): Promise<number> {
   })
   const workspaces: RunnerAbout['workspaces'] = folders.map((path) => ({ path, name: basename(path) }))
   const name = values.name ?? defaultName()
+  // Other commands of this machine sign in as the same device.
+  await saveRelay(data, { origin, about: { name, kind: pools.length > 0 ? 'cloud' : 'laptop' } })
   const log = (message: string): void =>
     void process.stderr.write(`${new Date().toISOString()} ${name}: ${message}\n`)
   let refuse = (_error: BatonError): void => undefined
@@ -97,7 +98,7 @@ async function joinAccount(data: string, link: string): Promise<void> {
     throw new BatonError('usage', `${data} belongs to an account already; choose another folder with --data.`)
   }
   const { origin, account, device } = await joinByLink(link)
-  await saveOrigin(data, origin)
+  await saveRelay(data, { origin: origin })
   await saveIdentity(data, { account, device })
 }
 

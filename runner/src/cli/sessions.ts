@@ -1,5 +1,6 @@
 /** Commands that look at sessions and steer them: new, ls, prompt, approve, deny, stop, handoff, log. */
 import { basename, resolve } from 'node:path'
+import { callDigest } from '@baton/shared/digest.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { Mode } from '@baton/shared/journal.ts'
 import { newId, poolTag, signDecision } from '@baton/shared/keys.ts'
@@ -83,7 +84,10 @@ export async function decide(args: string[], approved: boolean): Promise<number>
   return withAccount(values.data, async (view) => {
     const { sid } = await view.find(positionals[0])
     const calls = await pendingApprovals(view, sid)
-    for (const { effect, digest } of calls) {
+    for (const { effect, digest, name, input } of calls) {
+      // Signed is only what was shown.
+      if (digest !== callDigest(name, input))
+        throw new BatonError('bad-input', `(effect ${effect}: the digest is of another call)`)
       const { device } = view.identity
       const signature = signDecision(device, { sid, effect, digest, approved })
       const note = values.note === undefined ? {} : { note: values.note }
@@ -143,7 +147,9 @@ function target(
   holder: string | undefined,
 ) {
   const others = runners.filter((runner) => runner.online && runner.device !== holder)
-  const runner = to === undefined ? others[0] : runners.find(({ about }) => about.name === to)
+  const named = runners.filter(({ about }) => about.name === to)
+  const newest = named.toSorted((a, b) => Number(b.online) - Number(a.online) || b.since - a.since)[0]
+  const runner = to === undefined ? others[0] : newest
   if (runner) return { where: { prefer: runner.device } satisfies Placement, label: runner.about.name }
   if (to === undefined) throw new BatonError('usage', 'No other runner is online.')
   if (!runners.some(({ about }) => about.pools.includes(to))) {

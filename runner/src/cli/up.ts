@@ -3,8 +3,9 @@ import type { ChildProcess } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
 import { resolve } from 'node:path'
 import { Backoff } from '@baton/shared/backoff.ts'
-import { loadIdentity, prepareData, newIdentity, saveOrigin, type Identity } from '../daemon/identity.ts'
+import { loadIdentity, prepareData, newIdentity, saveRelay, type Identity } from '../daemon/identity.ts'
 import { Link } from '../daemon/link.ts'
+import { defaultName } from '../daemon/runner.ts'
 import { DATA, dataFolder, number, parse } from './args.ts'
 import { BATON, child, end, message, RELAY } from './children.ts'
 import { offerPairing, qrCode } from './pair.ts'
@@ -35,15 +36,15 @@ export async function up(args: string[]): Promise<number> {
     const listening = await parts.start('relay', RELAY, [...relayArgs, '--port', String(port)], 'listening')
     if (!listening) return 1
     const origin = `http://127.0.0.1:${String(listening['port'])}`
-    await saveOrigin(data, origin)
+    await saveRelay(data, { origin: origin })
     const workspace = resolve(values.workspace ?? process.cwd())
-    const name = values.name === undefined ? [] : ['--name', values.name]
-    const runnerArgs = ['runner', '--data', data, '--workspace', workspace, ...name]
+    const named = values.name === undefined ? [] : ['--name', values.name]
+    const runnerArgs = ['runner', '--data', data, '--workspace', workspace, ...named]
     if (!(await parts.start('runner', BATON, runnerArgs, 'serving'))) return 1
     parts.tell('relay', { t: 'healthy' })
-    await greet(identity, origin, host, workspace)
-    await Promise.race([stopping, parts.broken])
-    return parts.failed ? 1 : 0
+    await greet(identity, origin, host, workspace, values.name)
+    await stopping
+    return 0
   } finally {
     await parts.end()
   }
@@ -54,17 +55,16 @@ class Parts {
   readonly #parts = new Map<string, ChildProcess>()
   readonly #backoff = new Backoff({ base_ms: 500 })
   #ending = false
-  failed = false
-  #breaks: () => void = () => undefined
-  readonly broken = new Promise<void>((resolve) => (this.#breaks = resolve))
+  /** Those that were ready once. */
+  readonly #wasReady = new Set<string>()
 
   /** Resolves with the message that tells readiness; undefined when it ended first, having told why. */
   async start(name: string, program: string, args: string[], ready: string) {
     const running = child(program, args)
     this.#parts.set(name, running)
-    const said = await message(running, ready).catch(() => undefined)
     running.once('exit', () => this.#again(name, program, args, ready))
-    if (!said && running.exitCode !== null) this.failed = true
+    const said = await message(running, ready).catch(() => undefined)
+    if (said) this.#wasReady.add(name)
     return said
   }
 
@@ -79,21 +79,27 @@ class Parts {
     if (relay) await end(relay, RELAY_ENDS_MS)
   }
 
+  /** The first start has to succeed: what is wrong then is for the person to mend, and was said. */
   #again(name: string, program: string, args: string[], ready: string): void {
-    if (this.#ending) return
+    if (this.#ending || !this.#wasReady.has(name)) return
     process.stderr.write(`baton: the ${name} ended unexpectedly and is started again\n`)
     setTimeout(() => {
       if (this.#ending) return
-      this.start(name, program, args, ready).then(
-        (said) => said && name === 'relay' && this.tell('relay', { t: 'healthy' }),
-        () => this.#breaks(),
-      )
+      void this.start(name, program, args, ready).then((said) => {
+        if (said && name === 'relay') this.tell('relay', { t: 'healthy' })
+      })
     }, this.#backoff.next())
   }
 }
 
-async function greet(identity: Identity, origin: string, host: string, workspace: string): Promise<void> {
-  const link = new Link({ origin, ...identity, about: { name: 'command line', kind: 'cli' } })
+async function greet(
+  identity: Identity,
+  origin: string,
+  host: string,
+  workspace: string,
+  name: string | undefined,
+): Promise<void> {
+  const link = new Link({ origin, ...identity, about: { name: name ?? defaultName(), kind: 'laptop' } })
   link.connection.start()
   await link.ready()
   const { port } = new URL(origin)

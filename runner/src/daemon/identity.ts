@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { refusalOf } from '@baton/shared/blobs.ts'
 import { BatonError } from '@baton/shared/errors.ts'
+import { DeviceAbout } from '@baton/shared/journal.ts'
 import {
   identityFromJson,
   identityToJson,
@@ -51,20 +52,25 @@ export async function newIdentity(data: string): Promise<Identity> {
   return identity
 }
 
-const RelayFile = v.object({ origin: v.string() })
+const RelayFile = v.object({ origin: v.string(), about: v.optional(DeviceAbout) })
+/** Where this machine's account is served, and how this device is called there. */
+export type RelayFile = v.InferOutput<typeof RelayFile>
 
-export async function loadOrigin(data: string): Promise<string | undefined> {
+/** Undefined when this machine belongs to no relay yet. Throws BatonError `data-folder`. */
+export async function loadRelay(data: string): Promise<RelayFile | undefined> {
   const text = await readOptional(join(data, 'relay.json'))
   if (text === undefined) return undefined
   try {
-    return v.parse(RelayFile, JSON.parse(text)).origin
+    return v.parse(RelayFile, JSON.parse(text))
   } catch (cause) {
     throw new BatonError('data-folder', `(${join(data, 'relay.json')} is damaged; delete it)`, { cause })
   }
 }
 
-export async function saveOrigin(data: string, origin: string): Promise<void> {
-  await writeAtomic(join(data, 'relay.json'), `${JSON.stringify({ origin })}\n`)
+/** Saves what is given and keeps the rest. */
+export async function saveRelay(data: string, relay: RelayFile): Promise<void> {
+  const before = await loadRelay(data)
+  await writeAtomic(join(data, 'relay.json'), `${JSON.stringify({ ...before, ...relay })}\n`)
 }
 
 /** Takes a pairing link: fetches the sealed root secret once and makes a device. Throws BatonError `link-…`, `offline`. */

@@ -11,15 +11,36 @@ export interface Leased {
 }
 
 const TICK_MS = 500
+/** A relay that lives answers sooner; a socket that died is then found out before the lease ends. */
+const SILENCE_MS = 3_000
+
+/** A moment on both clocks: the monotonic one stands still while a laptop sleeps, the wall clock may be set. */
+export interface Moment {
+  mono: number
+  wall: number
+}
+
+export function moment(): Moment {
+  return { mono: performance.now(), wall: Date.now() }
+}
+
+/** Milliseconds since then, on the clock that says more: a lease is rather given up too early than kept too long. */
+function since(then: Moment): number {
+  const now = moment()
+  return Math.max(now.mono - then.mono, now.wall - then.wall)
+}
 
 export class Leases {
   readonly #link: RelayLink
-  readonly #held = new Map<string, { session: Leased; ttl_ms: number; renewed_at: number }>()
+  readonly #held = new Map<string, { session: Leased; ttl_ms: number; renewed_at: Moment }>()
   readonly #timer: ReturnType<typeof setInterval>
+  readonly #silence: () => void
   #asking = false
 
-  constructor(link: RelayLink) {
+  /** `silence` is called when a renewal is not answered in time. */
+  constructor(link: RelayLink, silence: () => void) {
     this.#link = link
+    this.#silence = silence
     this.#timer = setInterval(() => this.#tick(), TICK_MS)
   }
 
@@ -27,7 +48,7 @@ export class Leases {
     return this.#held.size
   }
 
-  add(session: Leased, ttl_ms: number, claimed_at: number): void {
+  add(session: Leased, ttl_ms: number, claimed_at: Moment): void {
     this.#held.set(session.sid, { session, ttl_ms, renewed_at: claimed_at })
   }
 
@@ -39,7 +60,8 @@ export class Leases {
   renew(): void {
     if (this.#asking || this.#held.size === 0) return
     this.#asking = true
-    const sent_at = performance.now()
+    const sent_at = moment()
+    const timer = setTimeout(this.#silence, SILENCE_MS)
     const leases = Array.from(this.#held.values(), ({ session }) => ({
       sid: session.sid,
       epoch: session.epoch,
@@ -55,7 +77,10 @@ export class Leases {
         }
       })
       .catch(() => undefined)
-      .finally(() => (this.#asking = false))
+      .finally(() => {
+        clearTimeout(timer)
+        this.#asking = false
+      })
   }
 
   close(): void {
@@ -63,11 +88,11 @@ export class Leases {
   }
 
   #tick(): void {
-    const now = performance.now()
     let due = false
     for (const { session, ttl_ms, renewed_at } of this.#held.values()) {
-      if (now - renewed_at > ttl_ms) session.lose()
-      else if (now - renewed_at > ttl_ms / 3) due = true
+      const elapsed_ms = since(renewed_at)
+      if (elapsed_ms > ttl_ms) session.lose()
+      else if (elapsed_ms > ttl_ms / 3) due = true
     }
     if (due) this.renew()
   }

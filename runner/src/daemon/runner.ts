@@ -8,7 +8,7 @@ import type { Notice } from '@baton/shared/protocol.ts'
 import { place, sealJson } from '@baton/shared/seal.ts'
 import type { SessionOptions } from '../session/options.ts'
 import { Session } from '../session/session.ts'
-import { Leases } from './leases.ts'
+import { Leases, moment, type Moment } from './leases.ts'
 import { Link } from './link.ts'
 
 export interface RunnerOptions {
@@ -27,6 +27,7 @@ export interface RunnerOptions {
 
 /** A lost notice costs at most this. */
 const POLL_MS = 10_000
+const ANNOUNCE_AGAIN_MS = 1_000
 
 export class Runner {
   readonly #options: RunnerOptions
@@ -36,6 +37,8 @@ export class Runner {
   readonly #claiming = new Set<string>()
   /** Offered again before the last of them was put away here. */
   readonly #wanted = new Set<string>()
+  /** Sessions that this runner, as it is, can't continue. */
+  readonly #unfit = new Set<string>()
   readonly #revoked = new Set<string>()
   readonly #tags: string[]
   readonly #poll: ReturnType<typeof setInterval>
@@ -51,7 +54,7 @@ export class Runner {
       onState: (state) => this.#onState(state),
       onNotice: (notice) => this.#onNotice(notice),
     })
-    this.#leases = new Leases(this.#link)
+    this.#leases = new Leases(this.#link, () => this.#link.connection.nudge())
     this.#poll = setInterval(() => this.#pollInboxes(), POLL_MS)
   }
 
@@ -79,22 +82,30 @@ export class Runner {
   #onState(state: ConnectionState): void {
     this.#options.onState?.(state)
     if (state.at !== 'open') return
-    this.#announce().catch((error: unknown) => this.#options.log(`could not announce: ${explain(error)}`))
+    void this.#announce(state)
     this.#leases?.renew()
     this.#pollInboxes()
   }
 
-  async #announce(): Promise<void> {
-    if (this.#draining) return
-    const { name, pools, workspaces, capacity, account, device, hands } = this.#options
+  /** First who is revoked, then offers; again until both are answered or the connection is another one. */
+  async #announce(connected: ConnectionState): Promise<void> {
+    const { name, pools, workspaces, capacity, account, device, hands, log } = this.#options
     const about: RunnerAbout = {
       ...{ name, pools, workspaces, model: hands.model.name },
       platform: `${process.platform} ${process.arch}`,
     }
     const body = sealJson(accountKey(account), about, place.runner(device.id))
-    await this.#link.ask('serve', { capacity, tags: this.#tags, body })
-    const { devices } = await this.#link.ask('list', {})
-    for (const known of devices) if (known.revoked) this.#revoked.add(known.device)
+    while (!this.#draining && this.#link.connection.state === connected) {
+      try {
+        const { devices } = await this.#link.ask('list', {})
+        for (const known of devices) if (known.revoked) this.#revoked.add(known.device)
+        await this.#link.ask('serve', { capacity, tags: this.#tags, body })
+        return
+      } catch (error) {
+        log(`could not announce, trying again: ${explain(error)}`)
+        await new Promise((resolve) => setTimeout(resolve, ANNOUNCE_AGAIN_MS))
+      }
+    }
   }
 
   #onNotice(notice: Notice): void {
@@ -113,11 +124,12 @@ export class Runner {
   async #take(sid: string): Promise<void> {
     const taken = this.#sessions.size + this.#claiming.size
     const present = this.#sessions.get(sid)
+    if (this.#unfit.has(sid)) return
     if (present?.session.isReleased) this.#wanted.add(sid)
     if (present || this.#draining || taken >= this.#options.capacity || this.#claiming.has(sid)) return
     this.#claiming.add(sid)
     try {
-      const claimed_at = performance.now()
+      const claimed_at = moment()
       const lease = { ...(await this.#link.ask('claim', { sid })), sid }
       this.#hold(new Session(this.#sessionOptions(), lease), lease.ttl_ms, claimed_at)
     } finally {
@@ -125,7 +137,7 @@ export class Runner {
     }
   }
 
-  #hold(session: Session, ttl_ms: number, claimed_at: number): void {
+  #hold(session: Session, ttl_ms: number, claimed_at: Moment): void {
     const { sid, epoch } = session
     this.#leases.add(session, ttl_ms, claimed_at)
     this.#options.log(`${sid} claimed, epoch ${epoch}`)
@@ -133,6 +145,7 @@ export class Runner {
       this.#leases.remove(sid)
       this.#sessions.delete(sid)
       this.#options.log(`${sid} ${ending}`)
+      if (ending === 'unfit') this.#unfit.add(sid)
       if (this.#wanted.delete(sid)) this.#offered(sid)
     })
     this.#sessions.set(sid, { session, ended })

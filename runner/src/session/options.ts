@@ -44,5 +44,5 @@ export interface SessionOptions {
 
 export type Lease = AskGives<'claim'> & { sid: string }
 
-/** How a session left this runner. */
-export type Ending = 'parked' | 'handed-off' | 'ended' | 'lost'
+/** How a session left this runner. `unfit`: it could not be restored here; another runner may be able to. */
+export type Ending = 'parked' | 'handed-off' | 'ended' | 'lost' | 'unfit'

@@ -404,7 +404,10 @@ export class Session {
     this.#ending = ending
   }
 
-  /** Something could not be done. A lost lease is no failure; everything else is told in the journal, if that still works. */
+  /**
+   * Something could not be done. A lost lease is no failure. What goes wrong before the guest runs here is this runner's
+   * fault, say another engine: the session goes back as it was, for others. Everything else ends the session, and is told.
+   */
   async #broken(error: unknown): Promise<Ending> {
     if (this.#gone.signal.aborted || (error instanceof BatonError && error.code === 'lease-lost')) {
       this.#opening.log('lease lost; stopped')
@@ -412,13 +415,15 @@ export class Session {
     }
     const code = error instanceof BatonError ? error.code : 'internal'
     this.#opening.log(`failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
-    try {
-      await this.#book.journal.append([failure(code, explain(error))])
-      await this.#release('ended', 'failed')
-      return 'ended'
-    } catch {
-      return 'lost'
-    }
+    const isUnfit = !this.#live && this.#opening.lease.snapshot > 0
+    const draft = isUnfit
+      ? notice(`This runner can not continue the session. ${explain(error)}`)
+      : failure(code, explain(error))
+    await this.#book.journal
+      .append([draft])
+      .catch((cause: unknown) => this.#opening.log(`not told: ${explain(cause)}`))
+    await this.#release('ended', isUnfit ? 'running' : 'failed').catch(() => (this.#ending = 'lost'))
+    return this.#ending === 'lost' ? 'lost' : isUnfit ? 'unfit' : 'ended'
   }
 
   async #append(drafts: Draft[]): Promise<void> {

@@ -1,0 +1,210 @@
+/** Parts of the session loop that only show their worth when somebody lies or something dies. */
+import { describe, expect, it } from 'vitest'
+import { callDigest, EMPTY_CONVERSATION, extendConversation } from '@baton/shared/digest.ts'
+import { BatonError } from '@baton/shared/errors.ts'
+import type { EffectRequest, LlmInput, Message } from '@baton/shared/guest.ts'
+import { newAccount, newDevice, signDecision } from '@baton/shared/keys.ts'
+import { Checkpoints } from '../src/session/checkpoints.ts'
+import { Conversations } from '../src/session/conversations.ts'
+import { objectionTo } from '../src/session/decisions.ts'
+import { Effects } from '../src/session/effects.ts'
+import { Diverged, sortAsks, stopUnbegun } from '../src/session/asks.ts'
+import type { RelayLink } from '../src/session/link.ts'
+import type { Live } from '../src/session/live.ts'
+import { digestOf, type AwaitedRequest } from '../src/session/requests.ts'
+import { steady } from '../src/session/steady.ts'
+import { emptyState, fold } from '../src/session/state.ts'
+import type { Tool } from '../src/tools/tool.ts'
+import type { Workspace } from '../src/workspace/workspace.ts'
+
+describe('decisions', () => {
+  const account = newAccount()
+  const device = newDevice(account)
+  const digest = callDigest('bash', { command: 'ls' })
+  const state = emptyState()
+  fold(state, {
+    ...{ kind: 'intent', seq: 1, at: 0 },
+    body: {
+      ...{ effect: 1, kind: 'approve', replay: 'safe', digest, attempt: 1, now: 0 },
+      approve: { name: 'bash', input: { command: 'ls' }, digest },
+    },
+  })
+  const decisionBy = (by: typeof device) => ({
+    ...{ effect: 1, digest, approved: true, device: by.id, certificate: by.certificate },
+    signature: signDecision(by, { sid: 's', effect: 1, digest, approved: true }),
+  })
+  const context = { account: account.id, sid: 's', open: state.open, isRevoked: () => false }
+
+  it('H8: one of a device of the account counts', () => {
+    expect(objectionTo(decisionBy(device), context)).toBeUndefined()
+  })
+
+  it('H8: one of a device that another account vouches for does not', () => {
+    expect(objectionTo(decisionBy(newDevice(newAccount())), context)).toBe(
+      'The device is not of this account.',
+    )
+  })
+
+  it('H8: one of a removed device does not', () => {
+    const isRevoked = (id: string): boolean => id === device.id
+    expect(objectionTo(decisionBy(device), { ...context, isRevoked })).toBe(
+      'The device was removed from the account.',
+    )
+  })
+})
+
+describe('conversations', () => {
+  const say = (text: string): Message => ({ role: 'user', content: [{ type: 'text', text }] })
+  const digestOfAll = (messages: Message[]): string => messages.reduce(extendConversation, EMPTY_CONVERSATION)
+  const input = (prior: Message[], add: Message[], digest = digestOfAll([...prior, ...add])): LlmInput => ({
+    ...{
+      conversation: 'c',
+      prior: prior.length,
+      follows: digestOfAll(prior),
+      add,
+      digest,
+      system: '',
+      tools: [],
+    },
+  })
+
+  it('I7: are put together from what is new, and asked for whole where the beginning is not known', () => {
+    const known = new Conversations()
+    expect(known.extend(input([say('a')], [say('b')]))).toBeUndefined()
+    expect(known.extend(input([], [say('a')]))).toEqual([say('a')])
+    expect(known.extend(input([say('a')], [say('b')]))).toEqual([say('a'), say('b')])
+    expect(known.extend(input([say('x'), say('y')], [say('b')]))).toBeUndefined()
+  })
+
+  it('are refused when they are not what their digest says', () => {
+    const lie = input([], [say('a')], digestOfAll([say('b')]))
+    expect(() => new Conversations().extend(lie)).toThrow(expect.objectContaining({ code: 'bad-input' }))
+  })
+})
+
+describe('asks', () => {
+  const tool = (id: number, approval: number): AwaitedRequest => ({
+    ...{ id, kind: 'tool', input: { name: 'fire', input: {}, approval } },
+  })
+  const fire: Tool = {
+    spec: { name: 'fire', description: '', schema: {}, replay: 'never', gated: true },
+    execute: async () => ({ text: '', is_error: false }),
+  }
+  function liveAsking(...asked: EffectRequest[]): Live {
+    return {
+      ...{
+        state: emptyState(),
+        asked: 0,
+        requests: new Map(),
+        toStart: new Map(),
+        pause: { state: 'quiescent', asked },
+      },
+      ...{ start: { mode: 'ask' }, tools: new Map([['fire', fire]]) },
+    } as unknown as Live
+  }
+
+  it('H7: one approval lets one call through, also when both are asked for in one slice', () => {
+    const live = liveAsking(tool(2, 1), tool(3, 1))
+    live.state.approvals.set(1, callDigest('fire', {}))
+    const { drafts, fresh } = sortAsks(live, 0)
+    expect(fresh.map(({ id }) => id)).toEqual([2])
+    expect(drafts.at(-1)).toMatchObject({
+      kind: 'outcome',
+      body: { effect: 3, error: { code: 'not-approved' } },
+    })
+  })
+
+  it('I10: an approval whose digest is of another call than the one shown is not asked for', () => {
+    const digest = callDigest('fire', { at: 'everything' })
+    const live = liveAsking({ id: 1, kind: 'approve', input: { name: 'fire', input: {}, digest } })
+    expect(sortAsks(live, 0)).toMatchObject({
+      fresh: [],
+      drafts: [{}, { body: { error: { code: 'bad-input' } } }],
+    })
+  })
+
+  it('I7: a request that differs from its intent is noticed', () => {
+    const live = liveAsking(tool(2, 1))
+    const other = digestOf(tool(2, 7))
+    fold(live.state, {
+      ...{ kind: 'intent', seq: 1, at: 0 },
+      body: { effect: 2, kind: 'tool', replay: 'never', digest: other, attempt: 1, now: 0 },
+    })
+    expect(() => sortAsks(live, 0)).toThrow(Diverged)
+  })
+
+  it('H10: after Stop, and before the guest has heard of it, nothing starts', () => {
+    const live = liveAsking(tool(2, 1), { id: 3, kind: 'prompt', input: {} })
+    live.state.approvals.set(1, callDigest('fire', {}))
+    const received = { kind: 'stop' as const, command: {}, id: 'x'.repeat(22), device: 'd', now: 0 }
+    fold(live.state, { kind: 'received', seq: 1, at: 0, body: received })
+    const { drafts, fresh } = sortAsks(live, 0)
+    expect(fresh.map(({ kind }) => kind)).toEqual(['prompt'])
+    expect(drafts[1]).toMatchObject({ kind: 'outcome', body: { effect: 2, error: { code: 'stopped' } } })
+    live.toStart.set(9, 'again')
+    expect(stopUnbegun(live, 0)).toMatchObject([{ body: { effect: 9, error: { code: 'stopped' } } }])
+    expect(live.toStart.size).toBe(0)
+  })
+
+  it('what is too large to be written is refused in words, and its intent still names it', () => {
+    const live = liveAsking({
+      id: 1,
+      kind: 'tool',
+      input: { name: 'fire', input: { text: 'x'.repeat(300_000) } },
+    })
+    const { drafts, fresh } = sortAsks(live, 0)
+    expect(fresh).toEqual([])
+    expect(JSON.stringify(drafts).length).toBeLessThan(2000)
+    expect(drafts[1]).toMatchObject({ body: { effect: 1, error: { code: 'too-large' } } })
+  })
+})
+
+describe('when the lease is gone', () => {
+  it('I8: no effect starts any more', () => {
+    let started = false
+    const effects = new Effects(() => undefined)
+    effects.end()
+    effects.start(1, 'tool', async () => {
+      started = true
+      return { result: null }
+    })
+    expect(started).toBe(false)
+  })
+
+  it('I8: an answer that comes late is not acted on', async () => {
+    const gone = new AbortController()
+    const link = { ready: async () => undefined } as unknown as RelayLink
+    const { promise, resolve } = Promise.withResolvers<string>()
+    const asked = steady(link, gone.signal, () => promise)
+    gone.abort(new BatonError('lease-lost'))
+    resolve('written')
+    await expect(asked).rejects.toMatchObject({ code: 'lease-lost' })
+  })
+})
+
+it('I11: a checkpoint that could not be sent is sent with the next', async () => {
+  const oid = 'a'.repeat(40)
+  let changed = true
+  const workspace = {
+    // As the real one: it tells of each change once.
+    checkpoint: async () => {
+      const told = changed
+      changed = false
+      return told ? { commit: oid, tree: oid, head: oid, branch: 'main' } : undefined
+    },
+    pack: async () => new Uint8Array([1]),
+  } as unknown as Workspace
+  let down = true
+  const blobs = {
+    put: async () => {
+      if (down) throw new BatonError('offline')
+      return 'b'.repeat(64)
+    },
+    get: async () => new Uint8Array(),
+  }
+  const checkpoints = new Checkpoints(blobs, 's', new Uint8Array(32), undefined)
+  await expect(checkpoints.store(workspace)).rejects.toMatchObject({ code: 'offline' })
+  down = false
+  expect(await checkpoints.store(workspace)).toMatchObject({ kind: 'checkpoint', body: { commit: oid } })
+  expect(await checkpoints.store(workspace)).toBeUndefined()
+})
