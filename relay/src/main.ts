@@ -69,8 +69,10 @@ export async function startRelay(given: StartOptions): Promise<RunningRelay> {
   }
   const connections = new Set<Connection>()
   const relay = await store.relayId()
+  // Typed here: with the logger's own type the instance would not be a plain FastifyInstance.
+  const loggerInstance: FastifyBaseLogger = log
   const app = fastify({
-    loggerInstance: log as FastifyBaseLogger,
+    loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
   })

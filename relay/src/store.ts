@@ -76,8 +76,8 @@ async function lasting(redis: Redis, key: string): Promise<string> {
 /** Says so when an acknowledged write may be lost. A Redis that hides its configuration is not asked twice. */
 async function tellDurability(redis: Redis, log: Logger): Promise<void> {
   try {
-    const [, appendonly] = (await redis.config('GET', 'appendonly')) as string[]
-    const [, appendfsync] = (await redis.config('GET', 'appendfsync')) as string[]
+    const [, appendonly] = await redis.config('GET', 'appendonly')
+    const [, appendfsync] = await redis.config('GET', 'appendfsync')
     if (appendonly !== 'yes') log.warn('Redis writes no AOF: a crash of Redis loses acknowledged entries')
     else if (appendfsync !== 'always')
       log.warn({ appendfsync }, 'a power cut may lose the last acknowledged entries')

@@ -77,7 +77,7 @@ describe('commands', () => {
       phone.command(sid, { kind: 'decision', body: 'eWVz' }),
       tablet.command(sid, { kind: 'decision', body: 'bm8' }),
     ])
-    expect(answers.map(({ n }) => n).toSorted()).toEqual([1, 2])
+    expect(answers.map(({ n }) => n).toSorted((a, b) => a - b)).toEqual([1, 2])
     expect((await waiting()).map(({ n }) => n)).toEqual([1, 2])
   })
 

@@ -166,7 +166,7 @@ export class RawPeer {
       account: account.id,
       device: device.id,
       certificate,
-      body: 'AAAA',
+      body: this.#about,
     }
     this.sendFrame({ ...hello, ...changes })
   }

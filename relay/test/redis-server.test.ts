@@ -45,7 +45,7 @@ const isAlive = (pid: number): boolean => {
 describe('the private Redis', () => {
   test('D1: syncs every write to the disk, listens on nothing but its socket, throws nothing away', async () => {
     const look = lookInto(await start())
-    const setting = async (name: string) => ((await look.config('GET', name)) as string[])[1]
+    const setting = async (name: string) => (await look.config('GET', name))[1]
     expect(await setting('appendonly')).toBe('yes')
     expect(await setting('appendfsync')).toBe('always')
     expect(await setting('port')).toBe('0')
