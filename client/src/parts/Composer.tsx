@@ -1,4 +1,3 @@
-import { explain } from '@baton/shared/errors.ts'
 import {
   useEffect,
   useLayoutEffect,
@@ -10,8 +9,10 @@ import {
   type ReactElement,
   type ReactNode,
 } from 'react'
+import { joined } from '../store/drafts.ts'
 import { Icon } from './icons.tsx'
 import { useMedia, usePaired } from './hooks.ts'
+import { unkeptWords } from './Unkept.tsx'
 
 /** What the button beside the text does. */
 export type Action =
@@ -75,9 +76,9 @@ export function Composer({
     if (!inserted) return
     touched.current = true
     setText((before) => {
-      const joined = before.trim() === '' ? inserted.text : `${inserted.text}\n${before}`
-      drafts.save(draft, joined)
-      return joined
+      const text = joined(inserted.text, before)
+      drafts.save(draft, text)
+      return text
     })
     area.current?.focus()
   }, [inserted, draft, drafts])
@@ -103,7 +104,7 @@ export function Composer({
     try {
       await onSend(sent.trim())
     } catch (error) {
-      setProblem(`Not kept: this browser could not store it. ${explain(error)}`)
+      setProblem(unkeptWords(error))
       change(sent)
     }
   }

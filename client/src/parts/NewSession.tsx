@@ -19,6 +19,16 @@ export function defaultsOf(runners: readonly Runner[], last: Partial<LastUsed>):
   return { runner: runner.device, workspace: workspace.path, mode: last.mode ?? 'ask' }
 }
 
+/** What starts another session like `old`: on its runner if the workspace is known there, else on one where it is. */
+export function sameAgain(runners: readonly Runner[], old: Partial<LastUsed>): LastUsed | undefined {
+  const { workspace, mode = 'ask' } = old
+  if (workspace === undefined) return undefined
+  const able = runners.filter(({ about }) => about?.workspaces.some(({ path }) => path === workspace))
+  const runner =
+    able.find(({ device }) => device === old.runner) ?? able.find(({ online }) => online) ?? able[0]
+  return runner && { runner: runner.device, workspace, mode }
+}
+
 export function NewSession(): ReactElement {
   const { hub, db } = usePaired()
   const runners = useRunners()

@@ -8,6 +8,7 @@ export function Queue({
   waiting,
   connected,
   busy,
+  ended,
   onRetry,
   onDiscard,
 }: {
@@ -16,6 +17,8 @@ export function Queue({
   connected: boolean
   /** The agent is at work; what waits, waits for it. */
   busy: boolean
+  /** The session takes nothing more: what waits is shown whole, to be copied. */
+  ended: boolean
   onRetry: (id: string) => void
   onDiscard: (id: string, text: string) => void
 }): ReactElement | null {
@@ -26,23 +29,25 @@ export function Queue({
     <ul role="list" className="queue" aria-label="Queued">
       {others.map(({ id, text }) => (
         <li key={id}>
-          <p className="ellipsis">{text}</p>
-          <p className="small quiet">Waits for the agent</p>
+          <p className={ended ? undefined : 'ellipsis'}>{text}</p>
+          <p className="small quiet">{ended ? NOT_TAKEN : 'Waits for the agent'}</p>
         </li>
       ))}
       {items.map((item) => {
         const text = item.shown.as === 'prompt' ? item.shown.text : NAMES[item.shown.as]
         return (
           <li key={item.id} className={item.state}>
-            <p className="ellipsis">{text}</p>
+            <p className={ended ? undefined : 'ellipsis'}>{text}</p>
             <p className={item.state === 'refused' ? 'small problem' : 'small quiet'}>
-              {stateWords(item, connected, busy)}
+              {stateWords(item, connected, busy, ended)}
             </p>
             {item.state === 'refused' && (
               <div className="queue-actions">
-                <button type="button" className="button bare" onClick={() => onRetry(item.id)}>
-                  Try again
-                </button>
+                {!ended && (
+                  <button type="button" className="button bare" onClick={() => onRetry(item.id)}>
+                    Try again
+                  </button>
+                )}
                 <button type="button" className="button bare" onClick={() => onDiscard(item.id, text)}>
                   {item.shown.as === 'prompt' ? 'Back to draft' : 'Discard'}
                 </button>
@@ -55,14 +60,17 @@ export function Queue({
   )
 }
 
-const NAMES = { decision: 'Decision', move: 'Move', stop: 'Stop', hidden: 'New session' } as const
+const NOT_TAKEN = 'Not taken: the session has ended'
 
-function stateWords(item: OutboxItem, connected: boolean, busy: boolean): string {
+export const NAMES = { decision: 'Decision', move: 'Move', stop: 'Stop', hidden: 'New session' } as const
+
+function stateWords(item: OutboxItem, connected: boolean, busy: boolean, ended: boolean): string {
   switch (item.state) {
     case 'queued':
     case 'sent':
       return connected ? 'Sending…' : 'Kept here; sent when the connection is back'
     case 'acknowledged':
+      if (ended) return NOT_TAKEN
       return busy ? 'Waits for the agent' : 'Waits for a runner'
     case 'refused':
       return item.error?.message ?? 'The relay refused it.'

@@ -6,16 +6,21 @@ import { Announcer } from '../parts/Announcer.tsx'
 import { ApprovalCard } from '../parts/ApprovalCard.tsx'
 import { SidContext } from '../parts/BlobText.tsx'
 import { Composer, type Action } from '../parts/Composer.tsx'
+import { Ended } from '../parts/Ended.tsx'
 import { useCell, useDevices, usePaired, useRunners } from '../parts/hooks.ts'
 import { Icon } from '../parts/icons.tsx'
 import { Link } from '../parts/Link.tsx'
 import { MoveSheet } from '../parts/MoveSheet.tsx'
+import { sameAgain } from '../parts/NewSession.tsx'
 import { Queue } from '../parts/Queue.tsx'
 import { TranscriptList } from '../parts/TranscriptList.tsx'
 import { movingWords, type Row } from '../parts/TranscriptRow.tsx'
+import { Unkept, type UnkeptTap } from '../parts/Unkept.tsx'
 import { nameOf } from '../store/account.ts'
+import { joined } from '../store/drafts.ts'
+import type { Approval } from '../store/items.ts'
 import { lastPart } from '../store/units.ts'
-import type { OutboxItem } from '../store/outbox.ts'
+import type { NewOutboxItem, OutboxItem } from '../store/outbox.ts'
 import { isThinking, pendingApprovals, type Transcript } from '../store/transcript.ts'
 
 /** A session that is on screen; `wide`: the list stands beside it. */
@@ -31,8 +36,10 @@ export function Session({ sid, wide }: { sid: string; wide: boolean }): ReactEle
   return <LiveSession key={sid} live={live} wide={wide} />
 }
 
+const NONE: readonly Approval[] = []
+
 function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElement {
-  const { hub } = usePaired()
+  const { hub, drafts } = usePaired()
   const { sid } = live
   const view = useCell(live.view)
   const connected = useCell(hub.connection).at === 'open'
@@ -42,6 +49,8 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
   const devices = useDevices()
   const [moving, setMoving] = useState(false)
   const [inserted, setInserted] = useState<{ text: string } | undefined>()
+  const [returned, setReturned] = useState(0)
+  const [unkept, setUnkept] = useState<UnkeptTap | undefined>()
 
   const { transcript } = view
   const key = hub.keyOf(sid)
@@ -50,7 +59,9 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
     // The names themselves, not the lists that come anew with every notice: each row of the transcript hangs on this.
     [hub, JSON.stringify([...runners, ...devices].map(({ device, about }) => [device, about?.name]))],
   )
-  const approvals = useMemo(() => pendingApprovals(transcript), [transcript])
+  const ended = hasEnded(session)
+  // Nobody is there any more to take a decision.
+  const approvals = useMemo(() => (ended ? NONE : pendingApprovals(transcript)), [ended, transcript])
   const place = placeOf(session, transcript, outbox)
   const holder = runners.find(({ device }) => device === session?.holder)
   const rows = useRows(transcript, session, name)
@@ -67,12 +78,36 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
   }
   function moveTo(to: Placement, label: string): void {
     setMoving(false)
-    void hub.outbox.enqueue([move(key, sid, to, label)])
+    tap(move(key, sid, to, label))
+  }
+  function tap(item: NewOutboxItem): void {
+    setUnkept(undefined)
+    hub.outbox.enqueue([item]).catch((error: unknown) => setUnkept({ item, error }))
+  }
+  function discard(id: string, text: string): void {
+    const item = outbox.find((other) => other.id === id)
+    hub.outbox.discard(id)
+    if (item?.shown.as !== 'prompt') return
+    // Nothing typed is lost: the text goes back to where it was typed.
+    if (!ended) return setInserted({ text })
+    void drafts.load(sid).then((saved) => {
+      drafts.save(sid, joined(text, saved))
+      setReturned((count) => count + 1)
+    })
   }
 
+  const meta = session && hub.metaOf(sid, session.meta)
+  const like = sameAgain(runners, {
+    ...(place === undefined ? {} : { runner: place }),
+    ...(meta && { workspace: meta.workspace, mode: meta.mode }),
+  })
   const move_asked = outbox.find(({ shown }) => shown.as === 'move')
   const shown_in_queue = outbox.filter(
-    ({ shown, state }) => shown.as === 'prompt' || (state === 'refused' && shown.as !== 'decision'),
+    ({ shown, state }) =>
+      shown.as === 'prompt' ||
+      // A refused decision shows in its card while there is one.
+      (state === 'refused' &&
+        !(shown.as === 'decision' && approvals.some(({ effect }) => effect === shown.effect))),
   )
 
   return (
@@ -90,7 +125,13 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
               {statusWords(session, transcript, holder?.online, place && name(place), move_asked)}
             </p>
           </div>
-          {place && (
+          {place && ended && (
+            <span className="chip">
+              <span className="chip-dot" />
+              <span className="ellipsis">{name(place)}</span>
+            </span>
+          )}
+          {place && !ended && (
             <button
               type="button"
               className="chip"
@@ -132,37 +173,38 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
                 where={[place && name(place), transcript.workspace && lastPart(transcript.workspace)]
                   .filter(Boolean)
                   .join(' · ')}
-                onDecide={(approved) =>
-                  void hub.outbox.enqueue([decision(key, hub.device, sid, approval, approved)])
-                }
+                onDecide={(approved) => tap(decision(key, hub.device, sid, approval, approved))}
                 onRetry={(id) => hub.outbox.retry(id)}
               />
             ))}
           </div>
+          {unkept && isOpen(unkept.item, approvals, busy, ended) && (
+            <Unkept tap={unkept} onRetry={() => tap(unkept.item)} onDiscard={() => setUnkept(undefined)} />
+          )}
           <Queue
             items={shown_in_queue}
             waiting={view.waiting}
             connected={connected}
             busy={busy && session?.holder !== undefined}
+            ended={ended}
             onRetry={(id) => hub.outbox.retry(id)}
-            onDiscard={(id, text) => {
-              const item = outbox.find((other) => other.id === id)
-              hub.outbox.discard(id)
-              // Nothing typed is lost: the text goes back to where it was typed.
-              if (item?.shown.as === 'prompt') setInserted({ text })
-            }}
+            onDiscard={discard}
           />
-          <Composer
-            draft={sid}
-            placeholder={busy ? 'What should it do next?' : 'Message'}
-            action={action}
-            inserted={inserted}
-            onSend={send}
-            onStop={() => void hub.outbox.enqueue([stop(key, sid)])}
-          />
+          {ended ? (
+            <Ended key={returned} draft={sid} like={like} />
+          ) : (
+            <Composer
+              draft={sid}
+              placeholder={busy ? 'What should it do next?' : 'Message'}
+              action={action}
+              inserted={inserted}
+              onSend={send}
+              onStop={() => tap(stop(key, sid))}
+            />
+          )}
         </div>
         <Announcer transcript={transcript} ready={view.ready} approvals={approvals} nameOf={name} />
-        {moving && (
+        {moving && !ended && (
           <MoveSheet
             runners={runners}
             holder={session?.holder}
@@ -173,6 +215,22 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
       </div>
     </SidContext>
   )
+}
+
+/** The agent is through, or can't go on: the relay takes no more commands (`session-ended`). */
+function hasEnded(session: SessionInfo | undefined): boolean {
+  return session?.status === 'done' || session?.status === 'failed'
+}
+
+/** Would the tap still change anything? */
+function isOpen(
+  { shown }: NewOutboxItem,
+  approvals: readonly Approval[],
+  busy: boolean,
+  ended: boolean,
+): boolean {
+  if (shown.as === 'decision') return approvals.some(({ effect }) => effect === shown.effect)
+  return shown.as === 'stop' ? busy : !ended
 }
 
 /** The items, then what goes on right now. */
@@ -186,6 +244,7 @@ function useRows(
     const { lease, live, moving } = transcript
     const expired = lease?.change === 'expired'
     for (const [effect, text] of live) if (text !== '') rows.push({ kind: 'live', id: `live${effect}`, text })
+    if (hasEnded(session)) return rows
     if (isThinking(transcript) && live.size === 0 && !expired) rows.push({ kind: 'thinking', id: 'thinking' })
     if (expired && session?.status !== 'idle') {
       rows.push({ kind: 'away', id: 'away', runner: name(lease.holder) })
@@ -224,6 +283,8 @@ function statusWords(
   place: string | undefined,
   move_asked: OutboxItem | undefined,
 ): string {
+  if (session?.status === 'done') return 'Done'
+  if (session?.status === 'failed') return 'Failed'
   if (move_asked?.shown.as === 'move' && move_asked.state !== 'refused')
     return `Moving to ${move_asked.shown.label}`
   if (transcript.moving) return movingWords(transcript.moving)
@@ -238,10 +299,6 @@ function statusWords(
       return 'Moving'
     case 'idle':
       return session.pending > 0 ? 'Waits for a runner' : 'Ready'
-    case 'done':
-      return 'Done'
-    case 'failed':
-      return 'Failed'
   }
 }
 

@@ -18,11 +18,12 @@ const PARTS: readonly [Part, string][] = [
 
 /** The inbox. `current`: the session that stands beside it on a wide screen. */
 export function Sessions({ current }: { current?: string | undefined }): ReactElement {
-  const { hub } = usePaired()
+  const { hub, drafts } = usePaired()
   const seen = useCell(hub.seen)
   const outbox = useCell(hub.outbox.items)
   const listed = useCell(hub.listed)
   const glances = useCell(hub.glances)
+  const moved = useCell(drafts.moved)
   const runners = useRunners()
   const now = useNow()
   const parts = inboxRows(seen.sessions, hub.metaOf, outbox)
@@ -71,7 +72,7 @@ export function Sessions({ current }: { current?: string | undefined }): ReactEl
           ),
         )}
       </main>
-      <NewSession />
+      <NewSession key={moved} />
     </div>
   )
 }

@@ -1,4 +1,5 @@
 /** What is typed and not sent, one draft a session, on the disk within a moment of each keystroke (F15). */
+import { Cell } from './cell.ts'
 import type { Database } from './db.ts'
 
 const WRITE_MS = 150
@@ -6,7 +7,15 @@ const WRITE_MS = 150
 /** Name of the draft of a session that does not exist yet. */
 export const NEW_SESSION = 'new'
 
+/** Puts text back in front of what was typed since. */
+export function joined(first: string, then: string): string {
+  if (first.trim() === '') return then
+  return then.trim() === '' ? first : `${first}\n${then}`
+}
+
 export class Drafts {
+  /** Counts the moves: who shows a draft that was moved to reads it again. */
+  readonly moved = new Cell(0)
   readonly #db: Database
   readonly #dirty = new Map<string, string>()
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -28,6 +37,25 @@ export class Drafts {
   /** Its text was queued, and the queueing deleted it. */
   forget(of: string): void {
     this.#dirty.delete(of)
+  }
+
+  /** Puts one draft in front of another, in one write. Rejects when the browser can't store it; then both are as they were. */
+  async move(from: string, to: string): Promise<void> {
+    const [text, there] = await Promise.all([this.load(from), this.load(to)])
+    // A write that waits must not bring the old ones back.
+    this.forget(from)
+    this.forget(to)
+    try {
+      const tx = this.#db.transaction('drafts', 'readwrite')
+      void tx.store.put(joined(text, there), to)
+      void tx.store.delete(from)
+      await tx.done
+    } catch (error) {
+      this.#dirty.set(from, text)
+      this.#dirty.set(to, there)
+      throw error
+    }
+    this.moved.update((count) => count + 1)
   }
 
   /** Writes at once; call when the page hides. */

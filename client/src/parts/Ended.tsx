@@ -1,0 +1,59 @@
+import { useEffect, useState, type ReactElement } from 'react'
+import { navigate } from '../router.ts'
+import type { LastUsed } from '../store/db.ts'
+import { NEW_SESSION } from '../store/drafts.ts'
+import { usePaired } from './hooks.ts'
+import { unkeptWords } from './Unkept.tsx'
+
+/**
+ * Stands in the composer's place when a session takes no more prompts. A draft that was there stays, and goes into the new
+ * session's draft with the button.
+ */
+export function Ended({ draft, like }: { draft: string; like: LastUsed | undefined }): ReactElement {
+  const { db, drafts } = usePaired()
+  const [text, setText] = useState('')
+  const [problem, setProblem] = useState('')
+  useEffect(() => {
+    let current = true
+    void drafts.load(draft).then((saved) => {
+      if (current) setText(saved)
+    })
+    return () => {
+      current = false
+    }
+  }, [draft, drafts])
+  const has_draft = text.trim() !== ''
+
+  async function begin(): Promise<void> {
+    setProblem('')
+    try {
+      if (like) await db.put('last', like, 'new-session')
+      await drafts.move(draft, NEW_SESSION)
+      navigate('/')
+    } catch (error) {
+      setProblem(unkeptWords(error))
+    }
+  }
+
+  return (
+    <section className="ended" aria-label="Ended">
+      {problem && (
+        <p className="small problem" role="alert">
+          {problem}
+        </p>
+      )}
+      {has_draft && (
+        <div>
+          <p className="small quiet">Your draft, not sent:</p>
+          <p className="ended-draft">{text}</p>
+        </div>
+      )}
+      <div className="ended-foot">
+        <p className="small quiet">This session has ended.</p>
+        <button type="button" className="button" onClick={() => void begin()}>
+          {has_draft ? 'New session with this draft' : 'New session like this'}
+        </button>
+      </div>
+    </section>
+  )
+}
