@@ -100,7 +100,7 @@ describe('commands', () => {
       Array.from({ length: 20 }, (_, i) => i + 1),
     )
     expect(bystander.of('inbox')).toEqual([])
-    await runner.ask('release', { sid, epoch: 1, status: 'done' })
+    await runner.ask('release', { sid, epoch: 1, status: 'idle' })
     await phone.command(sid)
     expect(await waiting()).toHaveLength(21)
     expect(runner.of('inbox')).toHaveLength(20)
@@ -169,17 +169,19 @@ describe('commands', () => {
     )
   })
 
-  test('Q4: a move of a session that has ended does not wake it', async () => {
-    const { epoch } = await runner.ask('claim', { sid })
-    await runner.ask('release', { sid, epoch, status: 'failed' })
-    await runner.ask('serve', { capacity: 4, tags: [], body: 'AAAA' })
-    await phone.command(sid, { kind: 'move', place: { prefer: runner.id } })
-    expect((await phone.ask('list', {})).sessions[0]).toMatchObject({ status: 'failed', pending: 1 })
-    // A session that has work is offered, and offered later: so the ended one was passed over.
-    const other = await phone.session()
-    await phone.command(other)
-    await runner.notice('offer', (offer) => offer.sid === other)
-    expect(runner.of('offer').filter((offer) => offer.sid === sid)).toEqual([])
+  test('Q6: a session that has ended takes no commands, and no move wakes it; what is known is answered', async () => {
+    await phone.command(sid, { id: 'known-command' })
+    for (const status of ['done', 'failed'] as const) {
+      const { epoch } = await runner.ask('claim', { sid })
+      await runner.ask('release', { sid, epoch, status })
+      const move = { sid, id: newId(), kind: 'move', body: '', place: { prefer: runner.id } }
+      expect(await phone.refused('command', move)).toBe('session-ended')
+      expect(await phone.refused('command', { sid, id: newId(), kind: 'prompt', body: '' })).toBe(
+        'session-ended',
+      )
+      expect(await phone.command(sid, { id: 'known-command' })).toEqual({ n: 1, repeated: true })
+      expect((await phone.ask('list', {})).sessions[0]).toMatchObject({ status, place: {}, pending: 1 })
+    }
   })
 
   test('Q5: a command for no session, or for one of another account, is refused', async () => {

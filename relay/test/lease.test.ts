@@ -117,7 +117,7 @@ describe('release', () => {
     await a.ask('claim', { sid })
     await a.command(sid, { kind: 'move', place: { prefer: b.id } })
     expect(await placeOf()).toEqual({})
-    await a.ask('release', { sid, epoch: 1, status: 'done' })
+    await a.ask('release', { sid, epoch: 1, status: 'idle' })
     expect(await placeOf()).toEqual({ prefer: b.id })
     await a.ask('claim', { sid })
     await a.command(sid, { kind: 'move', place: { prefer: b.id } })
