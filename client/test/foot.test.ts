@@ -39,10 +39,12 @@ async function begun(text: string): Promise<string> {
   return sid
 }
 
+type Real = (this: IDBDatabase, ...with_: Parameters<IDBDatabase['transaction']>) => IDBTransaction
+
 /** From here on IndexedDB refuses every write to the outbox, until the result is called. */
 async function fillDisk(): Promise<() => Promise<void>> {
   await page.evaluate(() => {
-    const real = IDBDatabase.prototype.transaction
+    const real = Reflect.get(IDBDatabase.prototype, 'transaction') as Real
     IDBDatabase.prototype.transaction = function (stores, mode, options) {
       if (mode === 'readwrite' && [stores].flat().includes('outbox')) {
         throw new DOMException('The disk is full.', 'QuotaExceededError')
