@@ -408,17 +408,17 @@ export class Session {
    * Something could not be done. A lost lease is no failure. What goes wrong before the guest runs here is this runner's
    * fault, say another engine: the session goes back as it was, for others. Everything else ends the session, and is told.
    */
-  async #broken(error: unknown): Promise<Ending> {
-    if (this.#gone.signal.aborted || (error instanceof BatonError && error.code === 'lease-lost')) {
+  async #broken(reason: unknown): Promise<Ending> {
+    if (this.#gone.signal.aborted || (reason instanceof BatonError && reason.code === 'lease-lost')) {
       this.#opening.log('lease lost; stopped')
       return 'lost'
     }
-    const code = error instanceof BatonError ? error.code : 'internal'
-    this.#opening.log(`failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+    const code = reason instanceof BatonError ? reason.code : 'internal'
+    this.#opening.log(`failed: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`)
     const isUnfit = !this.#live && this.#opening.lease.snapshot > 0
     const draft = isUnfit
-      ? notice(`This runner can not continue the session. ${explain(error)}`)
-      : failure(code, explain(error))
+      ? notice(`This runner can not continue the session. ${explain(reason)}`)
+      : failure(code, explain(reason))
     await this.#book.journal
       .append([draft])
       .catch((cause: unknown) => this.#opening.log(`not told: ${explain(cause)}`))
