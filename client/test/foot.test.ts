@@ -135,7 +135,7 @@ describe('a tap that the browser can’t store', () => {
 })
 
 describe('a session that has ended', () => {
-  test('F15: takes nothing more, says so, and hands its draft to a new session in the same workspace', async () => {
+  test('C18: takes nothing more, says so, and hands its draft to a new session in the same workspace (F15)', async () => {
     const sid = await begun('Finish it')
     await laptop.ask(sid, 'bash', { command: 'make' })
     await button('Approve').waitFor()

@@ -130,6 +130,8 @@ async function build(name) {
   await step(artifact.what, async () => {
     const { code, output } = await run(node24, artifact.command, {
       cwd: join(root, artifact.cwd ?? ''),
+      // Whoever asks, a test run too, gets what users get.
+      env: { ...process.env, NODE_ENV: 'production' },
       capture: true,
     })
     if (code !== 0 || !isBuilt(artifact)) {

@@ -320,7 +320,13 @@ function event(draft: Draft, body: EventEntry, seq: number, at: number): void {
   if (body.type === 'moving') draft.moving = movingOf(body.data, draft.moving, at)
   if (SHOWN_ELSEWHERE.has(body.type)) return
   const tone = body.type === 'error' || body.type === 'failed' ? 'error' : 'quiet'
-  draft.items.push({ kind: 'event', id: `e${seq}`, at, tone, text: readEventText(body.data) || body.type })
+  draft.items.push({
+    kind: 'event',
+    id: `e${seq}`,
+    at,
+    tone,
+    text: body.type === 'done' ? 'The agent has ended.' : readEventText(body.data) || body.type,
+  })
 }
 
 function movingOf(data: Json, asked: Moving | undefined, at: number): Moving {
