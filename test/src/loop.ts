@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Json, LlmResult, ToolSpec } from '@baton/shared/guest.ts'
-import { newAccount, newDevice } from '@baton/shared/keys.ts'
+import { newAccount, newDevice, type Device } from '@baton/shared/keys.ts'
 import { startRelay, type RunningRelay } from '@baton/relay/main.ts'
 import { startRedis, type RedisServer } from '@baton/relay/redis-server.ts'
 import { Runner, type RunnerOptions } from '@baton/runner/daemon/runner.ts'
@@ -83,8 +83,8 @@ export class Loop implements AsyncDisposable {
   async runner(
     name: string,
     change: Partial<RunnerOptions['hands']> = {},
-  ): Promise<{ runner: Runner; id: string }> {
-    const device = newDevice(this.account)
+    device = newDevice(this.account),
+  ): Promise<{ runner: Runner; id: string; device: Device }> {
     const runner = new Runner({
       ...{ origin: this.relay.url, account: this.account, device, name, pools: [], capacity: 8 },
       workspaces: [{ path: '/w', name: 'w' }],
@@ -98,7 +98,7 @@ export class Loop implements AsyncDisposable {
         (known) => known.device === device.id && known.online,
       ),
     )
-    return { runner, id: device.id }
+    return { runner, id: device.id, device }
   }
 
   /** Makes a session and starts it on a runner. */
