@@ -125,6 +125,8 @@ export const Outcome = v.object({
   /** Instead of `result`: the JSON of the result is the blob's content. */
   blob: v.optional(BlobResult),
   error: v.optional(effectError),
+  /** Text of a model's answer that a person stopped: they stopped it for what they had read. Not part of the conversation. */
+  partial: v.optional(v.string()),
   duration_ms: v.optional(count),
   /** Requests that were cut off by a crash or a move before this one: at most one each (I8). */
   repeated: v.optional(count),
@@ -178,7 +180,7 @@ export const CheckpointEntry = v.object({
 })
 export type CheckpointEntry = v.InferOutput<typeof CheckpointEntry>
 
-/** `effect` numbers what the guest emitted; absent: from the runner (`failed`, `moving`, `notice`). */
+/** `effect` numbers what the guest emitted; absent: from the runner (`failed`, `moving`, `arrived`, `notice`, `done`). */
 export const EventEntry = v.object({ effect: v.optional(count), type: v.string(), data: json })
 export type EventEntry = v.InferOutput<typeof EventEntry>
 
