@@ -216,7 +216,7 @@ async function socketFolder(dir: string): Promise<string> {
 
 /** Listens on the owner socket. Throws BatonError `data-folder` when another process does. */
 async function own(path: string, dir: string): Promise<Server> {
-  if (await isAnswered(path)) throw new BatonError('data-folder', `(${dir}: another relay uses it)`)
+  if (await isAnswered(path)) throw new BatonError('data-in-use', `(${dir})`)
   await rm(path, { force: true })
   const server = createServer((socket) => socket.destroy())
   server.listen(path)

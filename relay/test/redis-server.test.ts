@@ -83,7 +83,7 @@ describe('the private Redis', () => {
     await until(() => said.includes('\n'), 'it runs')
     const { pid, path } = JSON.parse(said) as { pid: number; path: string }
     atEnd(async () => isAlive(pid) && process.kill(pid, 'SIGKILL'))
-    expect(await codeOf(start({ dataDir }))).toBe('data-folder')
+    expect(await codeOf(start({ dataDir }))).toBe('data-in-use')
     await lookInto(path).set('key', 'kept')
     owner.kill('SIGKILL')
     await until(() => owner.signalCode !== null, 'its owner is gone')

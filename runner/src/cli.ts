@@ -57,6 +57,14 @@ try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
   if (process.env['BATON_DEBUG']) console.error(error)
-  process.stderr.write(`baton: ${explain(error)}\n`)
+  process.stderr.write(`baton: ${inWords(error)}\n`)
   process.exitCode = 1
+}
+// The channel to a parent would keep this process alive.
+if (process.connected) process.disconnect()
+
+/** The phone keeps what was typed while offline; a command does not. */
+function inWords(error: unknown): string {
+  if (!(error instanceof BatonError) || error.code !== 'offline') return explain(error)
+  return `The relay can not be reached. ${error.detail} Check that it runs (baton up) and that the network is there.`
 }

@@ -23,7 +23,7 @@ import { root } from './root.mjs'
 /** @type {Record<string, Artifact>} In the order in which they are built. */
 export const ARTIFACTS = {
   engine: {
-    what: 'Building the engine (once; half a minute or more)',
+    what: 'Building the engine (once; one to three minutes)',
     inputs: ['guest/src/build-engine.ts', 'guest/src/engine'],
     packages: ['quickjs-wasi', 'binaryen'],
     outputs: ['guest/dist/engine.wasm', 'guest/dist/engine.json'],

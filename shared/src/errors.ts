@@ -291,6 +291,11 @@ export const ERRORS = {
     todo: 'Make it a writable folder, or choose another with --data DIR.',
     status: 500,
   },
+  'data-in-use': {
+    what: 'Another Baton runs on this data folder.',
+    todo: 'Stop it, or choose another folder with --data DIR.',
+    status: 409,
+  },
   'no-identity': {
     what: 'This machine has no account yet.',
     todo: 'Join one with --join LINK, or start afresh with: baton up',

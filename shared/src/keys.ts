@@ -154,9 +154,12 @@ export function sessionSeed(account: Account, sid: string): string {
   return toHex(derive(account.root, 'seed', sid))
 }
 
-/** Fresh id of a session or command: 22 characters of base64url, 128 random bits. */
+/** Fresh id of a session or command: 22 characters of base64url, 127 random bits and more; never like a command's option. */
 export function newId(): string {
-  return toBase64(randomBytes(16))
+  for (;;) {
+    const id = toBase64(randomBytes(16))
+    if (!id.startsWith('-')) return id
+  }
 }
 
 const FRAGMENT = /^#?pair=([A-Za-z0-9_-]{43})$/

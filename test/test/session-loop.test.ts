@@ -27,7 +27,9 @@ const approve = (id: number, name: string, input: Record<string, Json> = {}): Ef
 const emit = (id: number, data: Json): EffectRequest => ({ id, kind: 'emit', input: { type: 'note', data } })
 
 const outcomes = (entries: Opened[]): Opened[] => entries.filter((entry) => entry.kind === 'outcome')
-const kinds = (entries: Opened[]): string[] => entries.map((entry) => entry.kind)
+/** The runner's own events aside. */
+const kinds = (entries: Opened[]): string[] =>
+  entries.map((entry) => (entry.kind === 'event' && entry.body.effect === undefined ? 'runner' : entry.kind))
 const has =
   (kind: Opened['kind'], n = 1) =>
   (entries: Opened[]) =>

@@ -77,28 +77,27 @@ export async function runner(args: string[]): Promise<number> {
     log,
     onState,
   })
-  await running.start()
-  log(`serving${pools.length > 0 ? ` pool ${pools.join(', ')}` : ''}, model: ${hands.model.name}`)
-  process.send?.({ t: 'serving' })
   try {
+    await running.start()
+    log(`serving${pools.length > 0 ? ` pool ${pools.join(', ')}` : ''}, model: ${hands.model.name}`)
+    process.send?.({ t: 'serving' })
     await Promise.race([untilTold(), refused])
     log('letting all sessions go')
     await running.drain(milliseconds('BATON_DRAIN_WITHIN_MS', DRAIN_WITHIN_MS))
   } finally {
     running.close()
-    // The channel to the parent would keep this process alive.
-    if (process.connected) process.disconnect()
   }
   return 0
 }
 
+/** Takes a pairing link. A device that was removed may come back to its account, with a new key. */
 async function joinAccount(data: string, link: string): Promise<void> {
   const present = await loadIdentity(data)
-  if (present) {
-    throw new BatonError('usage', `${data} belongs to an account already; choose another folder with --data.`)
-  }
   const { origin, account, device } = await joinByLink(link)
-  await saveRelay(data, { origin: origin })
+  if (present && present.account.id !== account.id) {
+    throw new BatonError('usage', `${data} belongs to another account; choose another folder with --data.`)
+  }
+  await saveRelay(data, { origin })
   await saveIdentity(data, { account, device })
 }
 

@@ -1,5 +1,5 @@
 /** Commands that look at sessions and steer them: new, ls, prompt, approve, deny, stop, handoff, log. */
-import { basename, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { callDigest } from '@baton/shared/digest.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { Mode } from '@baton/shared/journal.ts'
@@ -9,6 +9,7 @@ import { transcriptOf } from '@baton/shared/transcript.ts'
 import { emptyState, fold } from '../session/state.ts'
 import { withAccount, type AccountView, type NamedRunner } from './account.ts'
 import { DATA, JSON_OUT, parse } from './args.ts'
+import { logText } from './log.ts'
 import { print, table } from './output.ts'
 
 const SHORT = 8
@@ -25,16 +26,17 @@ export async function newSession(args: string[]): Promise<number> {
   const mode = Mode.options.find((option) => option === (values.mode ?? 'ask'))
   if (!mode) throw new BatonError('usage', `--mode is one of: ${Mode.options.join(', ')}.`)
   const prompt = positionals.join(' ')
+  if (prompt.trim() === '') throw new BatonError('usage', 'baton new [--workspace DIR] PROMPT')
   return withAccount(values.data, async (view) => {
     const { runners } = await view.list()
     const workspace = resolve(values.workspace ?? '.')
     const runner = runnerFor(runners, values.on, workspace)
     const agent = values.agent ?? 'coder'
     const sid = newId()
-    const title = prompt.split('\n')[0]?.slice(0, 80) || basename(workspace)
+    const title = prompt.trim().split('\n')[0]?.slice(0, 80) ?? ''
     await view.create(sid, { title, agent, mode, workspace }, { prefer: runner.device })
     await view.command(sid, 'start', { agent, workspace, mode })
-    if (prompt !== '') await view.command(sid, 'prompt', { text: prompt })
+    await view.command(sid, 'prompt', { text: prompt })
     print(values.json, { sid }, `${sid}  on ${runner.about.name}: ${title}`)
     return 0
   })
@@ -47,7 +49,8 @@ function runnerFor(runners: NamedRunner[], name: string | undefined, workspace: 
   )
   if (found) return found
   if (name !== undefined) throw new BatonError('usage', `No runner named ${name} is online.`)
-  throw new BatonError('workspace-missing', `(no runner that is online serves ${workspace})`)
+  const start = `Start one: npx baton runner --workspace ${workspace}`
+  throw new BatonError('usage', `No runner that is online serves ${workspace}. ${start}`)
 }
 
 export async function listSessions(args: string[]): Promise<number> {
@@ -134,6 +137,10 @@ export async function handoff(args: string[]): Promise<number> {
     const { sid, holder } = await view.find(positionals[0])
     const { runners } = await view.list()
     const { where, label } = target(view, runners, values.to, holder)
+    if (where.prefer !== undefined && where.prefer === holder) {
+      print(values.json, { sid, to: label }, `It is on ${label} already.`)
+      return 0
+    }
     await view.command(sid, 'move', { label }, { place: where })
     print(values.json, { sid, to: label }, `Moving to ${label}.`)
     return 0
@@ -165,7 +172,7 @@ export async function log(args: string[]): Promise<number> {
     const { sid } = await view.find(positionals[0])
     const entries = await collect(view.entries(sid))
     const items = values.entries ? entries : transcriptOf(entries)
-    print(values.json, items, items.map((item) => JSON.stringify(item)).join('\n'))
+    print(values.json, items, logText(entries))
     return 0
   })
 }

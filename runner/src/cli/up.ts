@@ -4,7 +4,10 @@ import { networkInterfaces } from 'node:os'
 import { resolve } from 'node:path'
 import { Backoff } from '@baton/shared/backoff.ts'
 import { loadIdentity, prepareData, newIdentity, saveRelay, type Identity } from '../daemon/identity.ts'
+import { BatonError, explain } from '@baton/shared/errors.ts'
 import { Link } from '../daemon/link.ts'
+import { GitProgram } from '../workspace/git-program.ts'
+import { findRepository } from '../workspace/repository.ts'
 import { defaultName } from '../daemon/runner.ts'
 import { DATA, dataFolder, number, parse } from './args.ts'
 import { BATON, child, end, message, RELAY } from './children.ts'
@@ -31,20 +34,26 @@ export async function up(args: string[]): Promise<number> {
 
   const stopping = untilStopped()
   const parts = new Parts()
-  try {
-    const relayArgs = ['--host', host, '--data', data, '--hold-health']
-    const listening = await parts.start('relay', RELAY, [...relayArgs, '--port', String(port)], 'listening')
-    if (!listening) return 1
+  const bringUp = async (): Promise<boolean> => {
+    const relayArgs = ['--host', host, '--data', data, '--hold-health', '--port', String(port)]
+    const listening = await parts.start('relay', RELAY, relayArgs, 'listening')
+    if (!listening) return false
     const origin = `http://127.0.0.1:${String(listening['port'])}`
-    await saveRelay(data, { origin: origin })
+    await saveRelay(data, { origin })
     const workspace = resolve(values.workspace ?? process.cwd())
     const named = values.name === undefined ? [] : ['--name', values.name]
     const runnerArgs = ['runner', '--data', data, '--workspace', workspace, ...named]
-    if (!(await parts.start('runner', BATON, runnerArgs, 'serving'))) return 1
+    if (!(await parts.start('runner', BATON, runnerArgs, 'serving'))) return false
     parts.tell('relay', { t: 'healthy' })
-    await greet(identity, origin, host, workspace, values.name)
-    await stopping
-    return 0
+    const name = values.name ?? defaultName()
+    await greet({ identity, origin, host, workspace, name, data: values.data })
+    return true
+  }
+  try {
+    // Whatever it waits for, it can be told to end.
+    const isUp = await Promise.race([bringUp(), stopping.then(() => true)])
+    if (isUp) await stopping
+    return isUp ? 0 : 1
   } finally {
     await parts.end()
   }
@@ -92,14 +101,18 @@ class Parts {
   }
 }
 
-async function greet(
-  identity: Identity,
-  origin: string,
-  host: string,
-  workspace: string,
-  name: string | undefined,
-): Promise<void> {
-  const link = new Link({ origin, ...identity, about: { name: name ?? defaultName(), kind: 'laptop' } })
+interface Greeting {
+  identity: Identity
+  origin: string
+  host: string
+  workspace: string
+  name: string
+  /** The data folder as it was given; undefined: the default one. */
+  data: string | undefined
+}
+
+async function greet({ identity, origin, host, workspace, name, data }: Greeting): Promise<void> {
+  const link = new Link({ origin, ...identity, about: { name, kind: 'laptop' } })
   link.connection.start()
   await link.ready()
   const { port } = new URL(origin)
@@ -119,14 +132,25 @@ ${qrCode(pairing)}
   Baton is up.  ${shown}
 
   Pair a device    ${pairing}
-                   Good once, for ten minutes. Another: npx baton pair
+                   Good once, for ten minutes. Another: npx baton pair${data === undefined ? '' : ` --data ${data}`}
                    ${phone}
-  Workspace        ${workspace}${rehearsal}
+  Workspace        ${workspace}${await objectionToWorkspace(workspace)}
+                   Another: npm start -- --workspace DIR${rehearsal}
 
   Open the link, prompt the agent, approve what it asks for.
   A second runner  npx baton runner --name cloud-1 --pool cloud --data DIR --join LINK
   Ctrl-C ends it; sessions are kept.
 `)
+}
+
+/** What keeps sessions from starting there, on a line of its own; empty when nothing does. */
+async function objectionToWorkspace(folder: string): Promise<string> {
+  try {
+    const { head } = await findRepository(new GitProgram(), folder)
+    return head === undefined ? `\n                   ${explain(new BatonError('workspace-no-commit'))}` : ''
+  } catch (error) {
+    return `\n                   ${explain(error)}`
+  }
 }
 
 /** This machine's first address on a local network. */

@@ -96,7 +96,11 @@ export async function outcomeDraft(
 ): Promise<Draft> {
   const { effect, performed, duration_ms } = ended
   const base: Outcome = { effect, now, duration_ms, ...(repeated > 0 ? { repeated } : {}) }
-  if ('error' in performed) return { kind: 'outcome', body: { ...base, error: performed.error } }
+  if ('error' in performed) {
+    const { error, partial } = performed
+    const said = partial === undefined ? {} : { partial: partial.slice(0, INLINE_BYTES) }
+    return { kind: 'outcome', body: { ...base, error, ...said } }
+  }
   const text = JSON.stringify(performed.result)
   const bytes = utf8(text)
   if (bytes.length <= INLINE_BYTES) return { kind: 'outcome', body: { ...base, result: performed.result } }

@@ -7,7 +7,7 @@ import { openGuest, restoreGuest, startMessage, type Begun } from './begin.ts'
 import type { Book } from './book.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { openCommand } from '@baton/shared/entries.ts'
-import { failure, notice, type Draft } from './journal.ts'
+import { arrived, failure, notice, type Draft } from './journal.ts'
 import { newLive, type Live } from './live.ts'
 import type { Lease, SessionOptions } from './options.ts'
 import type { Snapshots } from './snapshots.ts'
@@ -59,7 +59,8 @@ export async function start(
       asked: 0,
     })
     const first: Draft = { kind: 'received', body: { ...received, start: message }, consumes }
-    await book.append(live, [first, book.baselineDraft(live, journal.tail + 1)])
+    const where = notice(`Works on a copy of the files: ${workspace.root}`)
+    await book.append(live, [first, book.baselineDraft(live, journal.tail + 1), where])
     storeFirst(opening, live.checkpoints, workspace)
     return live
   } catch (error) {
@@ -105,6 +106,8 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
     const tools = new Map((await options.tools(begun.folder)).map((tool) => [tool.spec.name, tool]))
     const live = newLive({ ...begun, tools, workspace, checkpoints })
     await book.append(live, adoptOrphans(live, Date.now()))
+    // When the guest runs again: it need not wait for this.
+    opening.write(arrived())
     return live
   } catch (error) {
     await begun.harness.close()

@@ -7,7 +7,8 @@ import type { Model } from '../model/model.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 
-export type Performed = { result: Json } | { error: EffectError }
+/** `partial`: what a stopped model had said. */
+export type Performed = { result: Json } | { error: EffectError; partial?: string }
 
 /** Turns whatever was thrown into what the guest sees. */
 export function failureOf(error: unknown): EffectError {
@@ -23,17 +24,25 @@ export async function performLlm(
   options: { signal: AbortSignal; onText: (whole: string) => void },
 ): Promise<Performed> {
   const names = new Set(input.tools)
-  const result = await model.call(
-    {
-      system: input.system,
-      messages,
-      tools: offered.filter((spec) => names.has(spec.name)),
-      ...(input.model === undefined ? {} : { model: input.model }),
-      ...(input.max_tokens === undefined ? {} : { max_tokens: input.max_tokens }),
-    },
-    options,
-  )
-  return { result: result as unknown as Json }
+  let said = ''
+  const onText = (whole: string): void => {
+    said = whole
+    options.onText(whole)
+  }
+  const request = {
+    system: input.system,
+    messages,
+    tools: offered.filter((spec) => names.has(spec.name)),
+    ...(input.model === undefined ? {} : { model: input.model }),
+    ...(input.max_tokens === undefined ? {} : { max_tokens: input.max_tokens }),
+  }
+  try {
+    const result = await model.call(request, { signal: options.signal, onText })
+    return { result: result as unknown as Json }
+  } catch (error) {
+    const failure = failureOf(error)
+    return { error: failure, ...(failure.code === 'stopped' && said !== '' ? { partial: said } : {}) }
+  }
 }
 
 /**

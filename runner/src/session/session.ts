@@ -13,7 +13,7 @@ import { Diverged, sortAsks, stopUnbegun } from './asks.ts'
 import { Book } from './book.ts'
 import { Effects, outcomeDraft, type Ended } from './effects.ts'
 import { consume, Inbox } from './inbox.ts'
-import { failure, Journal, notice, type Draft } from './journal.ts'
+import { arrived, failure, Journal, notice, type Draft } from './journal.ts'
 import { storeFiles, type Leave, type Leaving, type StoredFiles } from './leaving.ts'
 import type { Live } from './live.ts'
 import { Mailbox } from './mailbox.ts'
@@ -236,8 +236,9 @@ export class Session {
       const isStop = consumption.next === 'stop'
       if (!(await this.#consumed(isStop ? [...drafts, ...stopUnbegun(live, Date.now())] : drafts))) continue
       if (isStop) this.#effects.stop()
-      // Asked to come to where it is: nothing to do.
-      if (consumption.next === 'leave' && !this.#isHere(consumption.place)) {
+      // Asked to come to where it is: it has arrived.
+      if (consumption.next === 'leave' && this.#isHere(consumption.place)) await this.#append([arrived()])
+      else if (consumption.next === 'leave') {
         const { place, label } = consumption
         this.leave({ why: 'move', place, label, within_ms: this.#options.finish_within_ms })
       }
@@ -414,7 +415,9 @@ export class Session {
       return 'lost'
     }
     const code = reason instanceof BatonError ? reason.code : 'internal'
-    this.#opening.log(`failed: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`)
+    this.#opening.log(
+      `failed: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`,
+    )
     const isUnfit = !this.#live && this.#opening.lease.snapshot > 0
     const draft = isUnfit
       ? notice(`This runner can not continue the session. ${explain(reason)}`)
