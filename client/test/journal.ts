@@ -39,6 +39,27 @@ export class Journal {
     return this.add('received', { kind: 'prompt', id, device: 'phone', now: 0, command: { text } })
   }
 
+  stop(): this {
+    return this.add('received', {
+      kind: 'stop',
+      id: `stop-${this.seq}`,
+      device: 'phone',
+      now: 0,
+      command: {},
+    })
+  }
+
+  move(label: string, prefer: string): this {
+    return this.add('received', {
+      kind: 'move',
+      id: `move-${this.seq}`,
+      device: 'phone',
+      now: 0,
+      command: { label },
+      place: { prefer },
+    })
+  }
+
   llm(effect: number, attempt = 1): this {
     return this.add('intent', { effect, kind: 'llm', replay: 'safe', digest: HASH, attempt, now: 0 })
   }
@@ -74,8 +95,8 @@ export class Journal {
     return this.add('outcome', { effect, now: 0, result: { text, is_error }, duration_ms: 40 })
   }
 
-  failed(effect: number, code: string): this {
-    return this.add('outcome', { effect, now: 0, error: { code, message: `it was ${code}` } })
+  failed(effect: number, code: string, more: { partial?: string } = {}): this {
+    return this.add('outcome', { effect, now: 0, error: { code, message: `it was ${code}` }, ...more })
   }
 
   snapshot(bytes: number): this {

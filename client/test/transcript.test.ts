@@ -97,6 +97,53 @@ describe('streaming', () => {
   })
 })
 
+describe('stopping', () => {
+  test('what was on the screen when a person stopped the model stays, above the line of the stop', () => {
+    const journal = new Journal().prompt('hi').llm(1)
+    const live = withDelta(transcriptOf(journal), 1, 'Half an ans')
+    const done = reduce(live, journal.stop().failed(1, 'stopped', { partial: 'Half an ans' }).entries)
+    expect(done.live.size).toBe(0)
+    expect(done.items.map((item) => (item.kind === 'text' ? item.text : item.kind))).toEqual([
+      'prompt',
+      'Half an ans',
+      'stop',
+    ])
+    expect(new Set(done.items.map(({ id }) => id)).size).toBe(3)
+  })
+
+  test('a call that is open below the stopped answer ends on its own line', () => {
+    const journal = new Journal()
+      .asks(1, 'bash', { command: 'one' })
+      .llm(2)
+      .stop()
+      .asks(3, 'bash', { command: 'three' })
+      .asks(4, 'bash', { command: 'four' })
+      .decided(4, true)
+      .failed(2, 'stopped', { partial: 'Half' })
+      .call(5, 'bash', { command: 'four' }, 4)
+      .did(5, 'four done')
+      .decided(3, false)
+    const { items } = transcriptOf(journal)
+    expect(kinds(items)).toEqual(['tool', 'text', 'stop', 'tool', 'tool'])
+    expect(tools(items).map(({ input, state }) => [input['command'], state])).toEqual([
+      ['one', 'approval'],
+      ['three', 'denied'],
+      ['four', 'ok'],
+    ])
+  })
+
+  test('an older stop is not the one: without one of its own the text comes last', () => {
+    const journal = new Journal().llm(1).stop().failed(1, 'stopped').later(5).llm(2)
+    const { items } = transcriptOf(journal.failed(2, 'stopped', { partial: 'Half' }))
+    expect(kinds(items)).toEqual(['stop', 'text'])
+  })
+
+  test('nothing was said: no empty text', () => {
+    const { items } = transcriptOf(new Journal().llm(1).stop().failed(1, 'stopped', { partial: ' ' }))
+    expect(kinds(items)).toEqual(['stop'])
+  })
+})
+
 describe('approvals', () => {
   test('F34, F35, C3: every approval without outcome is pending, with the call it is about', () => {
     const journal = new Journal()
@@ -231,6 +278,31 @@ describe('handoffs', () => {
     expect(handoff && handoffWords(handoff, name)).toBe('moved to cloud-2 · 64 ms · 41 KB')
   })
 
+  test('C4: a session that was parked and wakes elsewhere was not on its way all the time', () => {
+    const words = (gap_ms: number): string | undefined => {
+      const journal = new Journal()
+        .lease('claimed', 'laptop')
+        .lease('released', 'laptop')
+        .later(gap_ms)
+        .lease('claimed', 'cloud-2')
+      const [handoff] = handoffs(transcriptOf(journal).items)
+      return handoff && handoffWords(handoff, name)
+    }
+    expect(words(2_999)).toBe('moved to cloud-2 · 3.0 s')
+    expect(words(3_000)).toBe('moved to cloud-2')
+    expect(words(120_000)).toBe('moved to cloud-2')
+  })
+
+  test('C4: a runner that comes back after its lease had expired says so, without a time', () => {
+    const journal = new Journal()
+      .lease('claimed', 'laptop')
+      .lease('expired', 'laptop')
+      .later(1200)
+      .lease('claimed', 'laptop')
+    const [handoff] = handoffs(transcriptOf(journal).items)
+    expect(handoff && handoffWords(handoff, name)).toBe('laptop went away and came back')
+  })
+
   test('C4: a takeover names both', () => {
     const journal = new Journal()
       .lease('claimed', 'laptop')
@@ -238,7 +310,7 @@ describe('handoffs', () => {
       .later(1200)
       .lease('claimed', 'cloud')
     const [handoff] = handoffs(transcriptOf(journal).items)
-    expect(handoff && handoffWords(handoff, name)).toBe('laptop went away; cloud took over after 1.2 s')
+    expect(handoff && handoffWords(handoff, name)).toBe('laptop went away; cloud took over')
   })
 
   test('C4: parked and woken on one runner is no handoff; the first claim is none either', () => {
@@ -264,6 +336,39 @@ describe('handoffs', () => {
     expect(transcriptOf(journal).moving).toMatchObject({ label: 'cloud-2', waits: true })
     journal.lease('released', 'laptop').lease('claimed', 'cloud-2')
     expect(transcriptOf(journal).moving).toBeUndefined()
+  })
+
+  test('the end of a move is an arrival, also of one that the new holder received; it is no row', () => {
+    const journal = new Journal()
+      .lease('claimed', 'laptop')
+      .lease('released', 'laptop')
+      .lease('claimed', 'cloud-1')
+      .move('Any of cloud', 'cloud-2')
+    const before = transcriptOf(journal)
+    expect(before.moving).toBeDefined()
+    const after = transcriptOf(journal.add('event', { type: 'arrived', data: null }))
+    expect(after.moving).toBeUndefined()
+    expect(after.items).toEqual(before.items)
+  })
+
+  test('an event of the agent that happens to be called so is a row, and ends no move', () => {
+    const journal = new Journal()
+      .lease('claimed', 'laptop')
+      .move('cloud-2', 'cloud-2')
+      .add('event', { effect: 1, type: 'arrived', data: 'at the shop' })
+    const transcript = transcriptOf(journal)
+    expect(transcript.moving).toBeDefined()
+    expect(transcript.items).toMatchObject([{ kind: 'event', text: 'at the shop' }])
+  })
+
+  test('a move to the runner that holds the session changes nothing', () => {
+    const held = new Journal().lease('claimed', 'laptop').move('laptop', 'laptop')
+    expect(transcriptOf(held).moving).toBeUndefined()
+    const let_go = new Journal()
+      .lease('claimed', 'laptop')
+      .lease('expired', 'laptop')
+      .move('laptop', 'laptop')
+    expect(transcriptOf(let_go).moving).toMatchObject({ label: 'laptop' })
   })
 
   test('I8: a request that was cut off and asked again is counted', () => {

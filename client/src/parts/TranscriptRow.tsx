@@ -111,19 +111,23 @@ function HandoffLine({
   )
 }
 
+/** Longer, and what nobody held was parked rather than under way. */
+const MOVING_MS = 3_000
+
 /** `moved to cloud-2 · 64 ms · 41 KB` */
 export function handoffWords(handoff: Handoff, nameOf: (device: string) => string): string {
   const to = nameOf(handoff.to)
-  const took = duration(handoff.gap_ms)
   switch (handoff.how) {
     case 'moved':
-      return [`moved to ${to}`, took, ...(handoff.bytes === undefined ? [] : [size(handoff.bytes)])].join(
-        ' · ',
-      )
+      return [
+        `moved to ${to}`,
+        ...(handoff.gap_ms < MOVING_MS ? [duration(handoff.gap_ms)] : []),
+        ...(handoff.bytes === undefined ? [] : [size(handoff.bytes)]),
+      ].join(' · ')
     case 'took-over':
-      return `${nameOf(handoff.from)} went away; ${to} took over after ${took}`
+      return `${nameOf(handoff.from)} went away; ${to} took over`
     case 'back':
-      return `${to} went away and came back after ${took}`
+      return `${to} went away and came back`
   }
 }
 

@@ -7,7 +7,7 @@ import type { Json } from '@baton/shared/guest.ts'
 import type { Outcome, Intent, Received, EventEntry } from '@baton/shared/journal.ts'
 import type { Read } from './entry.ts'
 import { readModelText, readToolResult, readApproval, readEventText } from './results.ts'
-import type { Approval, Handoff, Item, ToolItem } from './items.ts'
+import type { Approval, Handoff, Item, TextItem, ToolItem } from './items.ts'
 
 /** An effect with an intent and no outcome. */
 interface OpenEffect {
@@ -159,6 +159,8 @@ function received(draft: Draft, body: Received, seq: number, at: number): void {
       draft.items.push({ kind: 'stop', id, at, device: body.device })
       return
     case 'move':
+      // To where it is already: it goes nowhere.
+      if (draft.lease?.change === 'claimed' && draft.lease.holder === body.place.prefer) return
       draft.moving = { label: body.command.label, at, waits: false }
       return
     case 'decision':
@@ -238,13 +240,19 @@ function afterHandoff(draft: Draft, index: number): number {
   const handoff = draft.items.findLastIndex(({ kind }) => kind === 'handoff')
   if (!item || handoff < index) return index
   draft.items.splice(index, 1)
-  for (const [effect, open] of draft.open) {
-    if (open.item !== undefined && open.item > index) draft.open.set(effect, { ...open, item: open.item - 1 })
-  }
-  for (const [effect, other] of draft.granted) {
-    if (other > index) draft.granted.set(effect, other - 1)
-  }
+  renumber(draft, index + 1, -1)
   return draft.items.push(item) - 1
+}
+
+/** Items from index `first` on now stand `by` places further. */
+function renumber(draft: Draft, first: number, by: 1 | -1): void {
+  for (const [effect, open] of draft.open) {
+    if (open.item !== undefined && open.item >= first)
+      draft.open.set(effect, { ...open, item: open.item + by })
+  }
+  for (const [effect, item] of draft.granted) {
+    if (item >= first) draft.granted.set(effect, item + by)
+  }
 }
 
 function change(draft: Draft, index: number, values: Partial<ToolItem>): void {
@@ -259,15 +267,18 @@ function outcome(draft: Draft, body: Outcome, seq: number, at: number): void {
   // At most one outcome an effect (I4); a second one, or one without intent, has nothing to settle.
   if (!open) return
   draft.open.delete(body.effect)
-  if (open.kind === 'llm') modelOutcome(draft, body, seq, at)
+  if (open.kind === 'llm') modelOutcome(draft, open, body, seq, at)
   else if (open.kind === 'tool' && open.item !== undefined) toolOutcome(draft, open.item, body, at)
   else if (open.kind === 'approve' && open.item !== undefined) approvalOutcome(draft, open.item, body, at)
 }
 
-function modelOutcome(draft: Draft, body: Outcome, seq: number, at: number): void {
+function modelOutcome(draft: Draft, open: OpenEffect, body: Outcome, seq: number, at: number): void {
   const id = `e${seq}`
   const repeated = body.repeated ?? 0
   if (body.error) {
+    const partial = body.partial?.trim() ?? ''
+    if (partial !== '')
+      saidBeforeStop(draft, open, { kind: 'text', id: `${id}p`, at, text: partial, repeated })
     const quiet = body.error.code === 'stopped'
     if (!quiet) draft.items.push({ kind: 'event', id, at, tone: 'error', text: body.error.message })
     return
@@ -278,6 +289,17 @@ function modelOutcome(draft: Draft, body: Outcome, seq: number, at: number): voi
   }
   const text = readModelText(body.result)
   if (text !== '') draft.items.push({ kind: 'text', id, at, text, repeated })
+}
+
+/** The stop is received before the outcome is written, but what it cut off was said, and shown, before it. */
+function saidBeforeStop(draft: Draft, open: OpenEffect, said: TextItem): void {
+  const stop = draft.items.findLastIndex(({ kind, at }) => kind === 'stop' && at >= open.at)
+  if (stop < 0) {
+    draft.items.push(said)
+    return
+  }
+  draft.items.splice(stop, 0, said)
+  renumber(draft, stop, 1)
 }
 
 function toolOutcome(draft: Draft, index: number, body: Outcome, at: number): void {
@@ -318,6 +340,10 @@ const SHOWN_ELSEWHERE = new Set(['title', 'moving', 'turn'])
 function event(draft: Draft, body: EventEntry, seq: number, at: number): void {
   if (body.effect !== undefined) draft.effects = Math.max(draft.effects, body.effect)
   if (body.type === 'moving') draft.moving = movingOf(body.data, draft.moving, at)
+  if (body.type === 'arrived' && body.effect === undefined) {
+    delete draft.moving
+    return
+  }
   if (SHOWN_ELSEWHERE.has(body.type)) return
   const tone = body.type === 'error' || body.type === 'failed' ? 'error' : 'quiet'
   draft.items.push({
