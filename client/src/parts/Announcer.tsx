@@ -1,32 +1,32 @@
 import { useEffect, useRef, useState, type ReactElement } from 'react'
 import type { Approval, Item } from '../store/items.ts'
+import { hear, NOTHING_HEARD } from '../store/hearing.ts'
 import type { Transcript } from '../store/transcript.ts'
 
 /** Says, politely, that something has arrived: answers, questions, handoffs. Not what was there when the screen opened. */
 export function Announcer({
   transcript,
-  ready,
+  tail,
   approvals,
   nameOf,
 }: {
   transcript: Transcript
-  ready: boolean
+  /** Seq of the session's last entry as the relay lists it. */
+  tail: number | undefined
   approvals: readonly Approval[]
   nameOf: (device: string) => string
 }): ReactElement {
   const [words, setWords] = useState('')
-  const said = useRef<number | undefined>(undefined)
-  const asked = useRef(new Set<number>())
+  const heard = useRef(NOTHING_HEARD)
   useEffect(() => {
-    if (!ready) return
-    const from = said.current ?? transcript.items.length
-    said.current = transcript.items.length
-    const fresh = transcript.items.slice(from).flatMap((item) => itemWords(item, nameOf))
-    const questions = approvals.filter(({ effect }) => !asked.current.has(effect))
-    for (const { effect } of questions) asked.current.add(effect)
-    const all = [...fresh, ...questions.map(() => 'Your approval is needed')]
+    const fresh = hear(heard.current, transcript, approvals, tail)
+    heard.current = fresh.heard
+    const all = [
+      ...fresh.items.flatMap((item) => itemWords(item, nameOf)),
+      ...fresh.approvals.map(() => 'Your approval is needed'),
+    ]
     if (all.length > 0) setWords(all.join('. '))
-  }, [transcript, ready, approvals, nameOf])
+  }, [transcript, tail, approvals, nameOf])
   return (
     <div className="only-read" aria-live="polite">
       {words}

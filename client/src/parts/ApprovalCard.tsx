@@ -3,6 +3,7 @@ import { isTrueCall } from '../net/commands.ts'
 import { questionOf } from '../store/call.ts'
 import type { Approval } from '../store/items.ts'
 import type { OutboxItem } from '../store/outbox.ts'
+import { lastPart } from '../store/units.ts'
 import { CallView } from './CallView.tsx'
 
 /**
@@ -15,6 +16,7 @@ export function ApprovalCard({
   connected,
   runner,
   where,
+  removed,
   onDecide,
   onRetry,
 }: {
@@ -26,6 +28,8 @@ export function ApprovalCard({
   runner: string | undefined
   /** Runner and workspace, for the person to know what it touches. */
   where: string
+  /** Why this device can decide nothing any more. */
+  removed: string | undefined
   onDecide: (approved: boolean) => void
   onRetry: (id: string) => void
 }): ReactElement {
@@ -35,7 +39,7 @@ export function ApprovalCard({
     <section className="approval-card" aria-label={`Approval: ${question}`}>
       <div>
         <h2>{question}</h2>
-        {where && <p className="small quiet ellipsis">{where}</p>}
+        {where && <p className="small quiet">{where}</p>}
       </div>
       <CallView name={approval.name} input={approval.input} />
       {!is_true && (
@@ -45,33 +49,63 @@ export function ApprovalCard({
       )}
       {given ? (
         <div className="given" role="status">
-          <p className="small">{givenWords(given, connected, runner)}</p>
-          {given.state === 'refused' && (
+          <p className="small">{givenWords(given, connected, runner, removed)}</p>
+          {given.state === 'refused' && removed === undefined && (
             <button type="button" className="button" onClick={() => onRetry(given.id)}>
               Try again
             </button>
           )}
         </div>
       ) : (
-        <div className="decide">
-          <button type="button" className="button" onClick={() => onDecide(false)}>
-            Deny
-          </button>
-          <button type="button" className="button primary" disabled={!is_true} onClick={() => onDecide(true)}>
-            Approve
-          </button>
-        </div>
+        <>
+          {removed !== undefined && <p className="small problem">{removed}</p>}
+          <div className="decide">
+            <button
+              type="button"
+              className="button"
+              disabled={removed !== undefined}
+              onClick={() => onDecide(false)}
+            >
+              Deny
+            </button>
+            <button
+              type="button"
+              className="button primary"
+              disabled={!is_true || removed !== undefined}
+              onClick={() => onDecide(true)}
+            >
+              Approve
+            </button>
+          </div>
+        </>
       )}
     </section>
   )
 }
 
-function givenWords(given: OutboxItem, connected: boolean, runner: string | undefined): string {
+/** Which runner and folder a call touches; `cloud-1 · shop`, or, when that runner does not have it, who else may. */
+export function whereWords(
+  place: string | undefined,
+  at: 'holds' | 'let-go' | 'away',
+  workspace: string | undefined,
+): string {
+  const about = at === 'away' ? `${place} is away` : `last on ${place}`
+  const runner = place === undefined || at === 'holds' ? place : `wherever it goes on (${about})`
+  return [runner, workspace && lastPart(workspace)].filter(Boolean).join(' · ')
+}
+
+function givenWords(
+  given: OutboxItem,
+  connected: boolean,
+  runner: string | undefined,
+  removed: string | undefined,
+): string {
   const approved = given.shown.as === 'decision' && given.shown.approved
   const what = approved ? 'Approved' : 'Denied'
   switch (given.state) {
     case 'queued':
     case 'sent':
+      if (removed !== undefined) return `${what}, but not sent. ${removed}`
       return connected ? `${what}. Sending…` : `${what}. Kept here and sent when the connection is back.`
     case 'acknowledged':
       return runner ? `${what}. ${runner} takes it next.` : `${what}. Held until a runner is back.`

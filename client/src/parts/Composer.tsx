@@ -11,7 +11,7 @@ import {
 } from 'react'
 import { joined } from '../store/drafts.ts'
 import { Icon } from './icons.tsx'
-import { useMedia, usePaired } from './hooks.ts'
+import { useMedia, usePaired, useRemoved } from './hooks.ts'
 import { unkeptWords } from './Unkept.tsx'
 
 /** What the button beside the text does. */
@@ -27,7 +27,7 @@ export function Composer({
   draft,
   placeholder,
   action,
-  disabled = false,
+  disabled: unable = false,
   children,
   onSend,
   onStop,
@@ -53,6 +53,8 @@ export function Composer({
   const touch = useMedia('(pointer: coarse)')
   const empty = text.trim() === ''
   const next = action(empty)
+  const removed = useRemoved()
+  const disabled = unable || removed !== undefined
 
   useEffect(() => {
     let current = true
@@ -93,6 +95,7 @@ export function Composer({
   async function submit(event?: FormEvent): Promise<void> {
     event?.preventDefault()
     if (next.do === 'stop') {
+      if (removed !== undefined) return
       onStop?.()
       return
     }
@@ -124,6 +127,7 @@ export function Composer({
           {problem}
         </p>
       )}
+      {removed !== undefined && <p className="small problem">{removed}</p>}
       <textarea
         ref={area}
         rows={1}
@@ -138,7 +142,12 @@ export function Composer({
       <div className="composer-foot">
         <div className="composer-side">{children}</div>
         {next.do === 'stop' ? (
-          <button type="submit" className="button stop" onMouseDown={keepFocus} disabled={next.stopping}>
+          <button
+            type="submit"
+            className="button stop"
+            onMouseDown={keepFocus}
+            disabled={next.stopping || removed !== undefined}
+          >
             <Icon name="stop" size={20} />
             {next.stopping ? 'Stopping…' : 'Stop'}
           </button>

@@ -3,7 +3,7 @@ import type { Placement } from '@baton/shared/protocol.ts'
 import { useState, type ReactElement } from 'react'
 import { isCloud, poolsOf, type Runner } from '../store/account.ts'
 import { Icon } from './icons.tsx'
-import { usePaired } from './hooks.ts'
+import { usePaired, useRemoved } from './hooks.ts'
 import { Sheet } from './Sheet.tsx'
 
 interface Destination {
@@ -57,6 +57,7 @@ export function MoveSheet({
   onClose: () => void
 }): ReactElement {
   const { hub } = usePaired()
+  const removed = useRemoved()
   const destinations = destinationsOf(runners, holder, (pool) => poolTag(hub.account, pool))
   const [id, setId] = useState(destinations.find(({ online }) => online)?.id)
   const chosen = destinations.find((destination) => destination.id === id)
@@ -91,6 +92,7 @@ export function MoveSheet({
           </p>
         </>
       )}
+      {removed !== undefined && <p className="small problem">{removed}</p>}
       <div className="sheet-actions">
         <button type="button" className="button" onClick={onClose}>
           Cancel
@@ -99,7 +101,7 @@ export function MoveSheet({
           <button
             type="button"
             className="button primary"
-            disabled={!chosen}
+            disabled={!chosen || removed !== undefined}
             onClick={() => chosen && onMove(chosen.to, chosen.label)}
           >
             Move

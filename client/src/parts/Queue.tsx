@@ -9,6 +9,7 @@ export function Queue({
   connected,
   busy,
   ended,
+  removed,
   onRetry,
   onDiscard,
 }: {
@@ -19,6 +20,8 @@ export function Queue({
   busy: boolean
   /** The session takes nothing more: what waits is shown whole, to be copied. */
   ended: boolean
+  /** Why this device sends nothing any more. */
+  removed: string | undefined
   onRetry: (id: string) => void
   onDiscard: (id: string, text: string) => void
 }): ReactElement | null {
@@ -39,11 +42,11 @@ export function Queue({
           <li key={item.id} className={item.state}>
             <p className={ended ? undefined : 'ellipsis'}>{text}</p>
             <p className={item.state === 'refused' ? 'small problem' : 'small quiet'}>
-              {stateWords(item, connected, busy, ended)}
+              {stateWords(item, connected, busy, ended, removed)}
             </p>
             {item.state === 'refused' && (
               <div className="queue-actions">
-                {!ended && (
+                {!ended && removed === undefined && (
                   <button type="button" className="button bare" onClick={() => onRetry(item.id)}>
                     Try again
                   </button>
@@ -64,10 +67,17 @@ const NOT_TAKEN = 'Not taken: the session has ended'
 
 export const NAMES = { decision: 'Decision', move: 'Move', stop: 'Stop', hidden: 'New session' } as const
 
-function stateWords(item: OutboxItem, connected: boolean, busy: boolean, ended: boolean): string {
+function stateWords(
+  item: OutboxItem,
+  connected: boolean,
+  busy: boolean,
+  ended: boolean,
+  removed: string | undefined,
+): string {
   switch (item.state) {
     case 'queued':
     case 'sent':
+      if (removed !== undefined) return `Not sent. ${removed}`
       return connected ? 'Sending…' : 'Kept here; sent when the connection is back'
     case 'acknowledged':
       if (ended) return NOT_TAKEN

@@ -3,7 +3,7 @@ import type { Hub } from '../net/hub.ts'
 import type { Cell } from '../store/cell.ts'
 import type { Database } from '../store/db.ts'
 import type { Drafts } from '../store/drafts.ts'
-import type { NamedDevice, Runner } from '../store/account.ts'
+import { removedWords, type NamedDevice, type Runner } from '../store/account.ts'
 
 /** What every screen of a paired device can reach. */
 export interface Paired {
@@ -32,6 +32,12 @@ export function useRunners(): Runner[] {
 export function useDevices(): NamedDevice[] {
   const { hub } = usePaired()
   return hub.devices(useCell(hub.seen))
+}
+
+/** Why this device can send nothing any more (`device-revoked`). */
+export function useRemoved(): string | undefined {
+  const { hub } = usePaired()
+  return removedWords(useCell(hub.connection))
 }
 
 /** The present time, again every `every_ms`. */

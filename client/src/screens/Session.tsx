@@ -3,11 +3,11 @@ import { useCallback, useEffect, useMemo, useState, type ReactElement } from 're
 import { decision, move, prompt, stop } from '../net/commands.ts'
 import type { Live, LiveView } from '../net/live.ts'
 import { Announcer } from '../parts/Announcer.tsx'
-import { ApprovalCard } from '../parts/ApprovalCard.tsx'
+import { ApprovalCard, whereWords } from '../parts/ApprovalCard.tsx'
 import { SidContext } from '../parts/BlobText.tsx'
 import { Composer, type Action } from '../parts/Composer.tsx'
 import { Ended } from '../parts/Ended.tsx'
-import { useCell, useDevices, usePaired, useRunners } from '../parts/hooks.ts'
+import { useCell, useDevices, usePaired, useRemoved, useRunners } from '../parts/hooks.ts'
 import { Icon } from '../parts/icons.tsx'
 import { Link } from '../parts/Link.tsx'
 import { MoveSheet } from '../parts/MoveSheet.tsx'
@@ -16,10 +16,9 @@ import { Queue } from '../parts/Queue.tsx'
 import { TranscriptList } from '../parts/TranscriptList.tsx'
 import { movingWords, type Row } from '../parts/TranscriptRow.tsx'
 import { Unkept, type UnkeptTap } from '../parts/Unkept.tsx'
-import { nameOf } from '../store/account.ts'
+import { nameOf, type Runner } from '../store/account.ts'
 import { joined } from '../store/drafts.ts'
 import type { Approval } from '../store/items.ts'
-import { lastPart } from '../store/units.ts'
 import type { NewOutboxItem, OutboxItem } from '../store/outbox.ts'
 import { isThinking, pendingApprovals, type Transcript } from '../store/transcript.ts'
 
@@ -43,6 +42,8 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
   const { sid } = live
   const view = useCell(live.view)
   const connected = useCell(hub.connection).at === 'open'
+  const removed = useRemoved()
+  const listed = useCell(hub.listed)
   const session = useCell(hub.seen).sessions.find((other) => other.sid === sid)
   const outbox = useCell(hub.outbox.items).filter((item) => item.sid === sid)
   const runners = useRunners()
@@ -64,6 +65,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
   const approvals = useMemo(() => (ended ? NONE : pendingApprovals(transcript)), [ended, transcript])
   const place = placeOf(session, transcript, outbox)
   const holder = runners.find(({ device }) => device === session?.holder)
+  const holds = session?.holder !== undefined && holder?.online !== false
   const rows = useRows(transcript, session, name)
   const title = titleOf(hub.metaOf, session, outbox, sid)
   const busy = session?.status === 'running' || session?.status === 'waiting' || session?.status === 'moving'
@@ -139,7 +141,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
               aria-haspopup="dialog"
               onClick={() => setMoving(true)}
             >
-              <span className={session?.holder && holder?.online !== false ? 'chip-dot on' : 'chip-dot'} />
+              <span className={holds ? 'chip-dot on' : 'chip-dot'} />
               <span className="ellipsis">{name(place)}</span>
               <Icon name="down" size={16} />
             </button>
@@ -169,10 +171,13 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
                   ({ shown }) => shown.as === 'decision' && shown.effect === approval.effect,
                 )}
                 connected={connected}
-                runner={session?.holder && holder?.online !== false ? name(session.holder) : undefined}
-                where={[place && name(place), transcript.workspace && lastPart(transcript.workspace)]
-                  .filter(Boolean)
-                  .join(' · ')}
+                runner={holds && place ? name(place) : undefined}
+                where={whereWords(
+                  place && name(place),
+                  holds ? 'holds' : runners.some(isOnline(place)) ? 'let-go' : 'away',
+                  transcript.workspace,
+                )}
+                removed={removed}
                 onDecide={(approved) => tap(decision(key, hub.device, sid, approval, approved))}
                 onRetry={(id) => hub.outbox.retry(id)}
               />
@@ -187,6 +192,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
             connected={connected}
             busy={busy && session?.holder !== undefined}
             ended={ended}
+            removed={removed}
             onRetry={(id) => hub.outbox.retry(id)}
             onDiscard={discard}
           />
@@ -203,7 +209,12 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
             />
           )}
         </div>
-        <Announcer transcript={transcript} ready={view.ready} approvals={approvals} nameOf={name} />
+        <Announcer
+          transcript={transcript}
+          tail={listed ? session?.seq : undefined}
+          approvals={approvals}
+          nameOf={name}
+        />
         {moving && !ended && (
           <MoveSheet
             runners={runners}
@@ -221,6 +232,11 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
 function hasEnded(session: SessionInfo | undefined): boolean {
   return session?.status === 'done' || session?.status === 'failed'
 }
+
+const isOnline =
+  (place: string | undefined) =>
+  ({ device, online }: Runner): boolean =>
+    device === place && online
 
 /** Would the tap still change anything? */
 function isOpen(

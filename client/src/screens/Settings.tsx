@@ -3,11 +3,11 @@ import { useState, type ReactElement } from 'react'
 import { renderSVG } from 'uqr'
 import { CopyButton } from '../parts/Code.tsx'
 import { ConnectionDot } from '../parts/ConnectionBar.tsx'
-import { useCell, useDevices, useNow, usePaired } from '../parts/hooks.ts'
+import { useCell, useDevices, useNow, usePaired, useRunners } from '../parts/hooks.ts'
 import { Sheet } from '../parts/Sheet.tsx'
-import type { NamedDevice } from '../store/account.ts'
+import { devicesInOrder, type NamedDevice } from '../store/account.ts'
 import { chooseTheme, theme, type Theme } from '../store/theme.ts'
-import { ago } from '../store/units.ts'
+import { agoWords } from '../store/units.ts'
 
 export function Settings(): ReactElement {
   return (
@@ -26,9 +26,7 @@ export function Settings(): ReactElement {
 
 function Devices(): ReactElement {
   const { hub } = usePaired()
-  const devices = useDevices()
-    .filter(({ revoked }) => !revoked)
-    .toSorted((a, b) => b.seen_at - a.seen_at)
+  const devices = devicesInOrder(useDevices())
   const [revoking, setRevoking] = useState<NamedDevice | undefined>()
   const [pairing, setPairing] = useState(false)
   return (
@@ -73,7 +71,8 @@ function DeviceLines({ device, own }: { device: NamedDevice; own: boolean }): Re
         {own && <span className="quiet"> · this device</span>}
       </p>
       <p className="small quiet">
-        {device.about?.kind ?? 'unreadable'} · seen {ago(device.seen_at, now)}
+        {device.about?.kind ?? 'unreadable'} · paired {agoWords(device.added_at, now)} · seen{' '}
+        {agoWords(device.seen_at, now)}
       </p>
     </div>
   )
@@ -83,8 +82,10 @@ function RevokeSheet({ device, onClose }: { device: NamedDevice; onClose: () => 
   const { hub } = usePaired()
   const [problem, setProblem] = useState('')
   const name = device.about?.name ?? 'this device'
+  const runs = useRunners().some((runner) => runner.device === device.device)
   return (
     <Sheet title={`Revoke ${name}?`} onClose={onClose}>
+      {runs && <p>{name} runs sessions; it will stop serving them.</p>}
       <p>
         It is disconnected at once and can’t sign in again. What it has already read it keeps: if it was
         stolen, change the secrets that its sessions have seen.

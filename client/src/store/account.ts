@@ -1,4 +1,6 @@
 /** Runners and devices of the account, with their opened names. Pure. */
+import type { ConnectionState } from '@baton/shared/connection.ts'
+import { ERRORS } from '@baton/shared/errors.ts'
 import type { DeviceAbout, RunnerAbout } from '@baton/shared/journal.ts'
 import type { DeviceInfo, Notice, RunnerInfo } from '@baton/shared/protocol.ts'
 import type { Seen } from './db.ts'
@@ -25,6 +27,13 @@ export function merged(seen: Seen, notice: Extract<Notice, { t: 'session' | 'run
   }
 }
 
+/** The devices that are in, each always in its place: by when it was paired. */
+export function devicesInOrder(devices: readonly NamedDevice[]): NamedDevice[] {
+  return devices
+    .filter(({ revoked }) => !revoked)
+    .toSorted((a, b) => a.added_at - b.added_at || (a.device < b.device ? -1 : 1))
+}
+
 function replaced<T>(list: readonly T[], value: T, same: (other: T) => boolean): T[] {
   const index = list.findIndex(same)
   return index < 0 ? [...list, value] : list.with(index, value)
@@ -46,6 +55,12 @@ export function poolsOf(runners: readonly Runner[]): { name: string; online: num
     for (const pool of about?.pools ?? []) pools.set(pool, (pools.get(pool) ?? 0) + (online ? 1 : 0))
   }
   return [...pools].map(([name, online]) => ({ name, online }))
+}
+
+/** Why this device can send nothing to the account any more; undefined while it may. */
+export function removedWords(connection: ConnectionState): string | undefined {
+  const out = connection.at === 'refused' && connection.code === 'device-revoked'
+  return out ? ERRORS['device-revoked'].what : undefined
 }
 
 /** Shown with a cloud: it says so itself, by the pool that it serves. */

@@ -24,6 +24,12 @@ export function ago(then: number, now: number): string {
   return hours < 24 ? `${hours} h` : `${Math.floor(hours / 24)} d`
 }
 
+/** How long ago, as words in a line: `just now`, `5 min ago`. */
+export function agoWords(then: number, now: number): string {
+  const coarse = ago(then, now)
+  return coarse === 'now' ? 'just now' : `${coarse} ago`
+}
+
 /** The folder's own name: `shop` of `/home/ada/shop`. */
 export function lastPart(path: string): string {
   return path.split('/').findLast((part) => part !== '') ?? path
