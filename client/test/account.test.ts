@@ -41,7 +41,7 @@ test('the card names the runner alone only while that one has the session', () =
 
 test('C14: a device that was removed decides nothing, and says why; a broken line alone takes nothing away', () => {
   const reason = removedWords({ at: 'refused', code: 'device-revoked', message: '' })
-  expect(reason).toBe('This device was removed from the account.')
+  expect(reason).toBe('This device was removed and can send nothing more.')
   expect(removedWords({ at: 'closed' })).toBeUndefined()
   expect(removedWords({ at: 'refused', code: 'version-mismatch', message: '' })).toBeUndefined()
 

@@ -1,6 +1,5 @@
 /** Runners and devices of the account, with their opened names. Pure. */
 import type { ConnectionState } from '@baton/shared/connection.ts'
-import { ERRORS } from '@baton/shared/errors.ts'
 import type { DeviceAbout, RunnerAbout } from '@baton/shared/journal.ts'
 import type { DeviceInfo, Notice, RunnerInfo } from '@baton/shared/protocol.ts'
 import type { Seen } from './db.ts'
@@ -60,7 +59,7 @@ export function poolsOf(runners: readonly Runner[]): { name: string; online: num
 /** Why this device can send nothing to the account any more; undefined while it may. */
 export function removedWords(connection: ConnectionState): string | undefined {
   const out = connection.at === 'refused' && connection.code === 'device-revoked'
-  return out ? ERRORS['device-revoked'].what : undefined
+  return out ? 'This device was removed and can send nothing more.' : undefined
 }
 
 /** Shown with a cloud: it says so itself, by the pool that it serves. */
