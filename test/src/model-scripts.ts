@@ -71,7 +71,7 @@ export const SCRIPTS: Record<string, Script> = {
         new_string: '    // The running lap is among the saved ones.\n    this.laps = saved.laps\n',
       }),
     ],
-    [call('bash', { command: 'node --test --test-reporter=tap test/ && git diff --stat' })],
+    [call('bash', { command: 'node --test --test-reporter=tap && git diff --stat' })],
     [
       say(
         'The counter is right after a restart now, and all tests pass.\n\n',
