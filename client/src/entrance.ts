@@ -2,7 +2,8 @@
 import { explain } from '@baton/shared/errors.ts'
 import { identityFromJson, identityToJson, parsePairingLink } from '@baton/shared/keys.ts'
 import { Hub } from './net/hub.ts'
-import { guessDeviceName, takePairing } from './net/pairing.ts'
+import { takePairing } from '@baton/shared/pairing.ts'
+import { guessDeviceName } from './net/device-name.ts'
 import { Cell } from './store/cell.ts'
 import { openDatabase, wipe, type Database } from './store/db.ts'
 import { Drafts } from './store/drafts.ts'
@@ -91,7 +92,7 @@ export async function arrive(link: string): Promise<void> {
 export async function pair(link: string): Promise<void> {
   entrance.set({ at: 'pairing' })
   try {
-    const { account, device } = await takePairing(location.origin, link)
+    const { account, device } = await takePairing(link, location.origin)
     if (db) await wipe(db)
     db = await openDatabase()
     await db.put('identity', identityToJson(account, device), 'me')

@@ -2,9 +2,9 @@
 import { basename, resolve } from 'node:path'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { RunnerAbout } from '@baton/shared/journal.ts'
+import { takePairing } from '@baton/shared/pairing.ts'
 import { createHands } from '../daemon/hands.ts'
 import {
-  joinByLink,
   loadIdentity,
   loadRelay,
   newIdentity,
@@ -93,7 +93,7 @@ export async function runner(args: string[]): Promise<number> {
 /** Takes a pairing link. A device that was removed may come back to its account, with a new key. */
 async function joinAccount(data: string, link: string): Promise<void> {
   const present = await loadIdentity(data)
-  const { origin, account, device } = await joinByLink(link)
+  const { origin, account, device } = await takePairing(link)
   if (present && present.account.id !== account.id) {
     throw new BatonError('usage', `${data} belongs to another account; choose another folder with --data.`)
   }

@@ -2,7 +2,6 @@
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { refusalOf } from '@baton/shared/blobs.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { DeviceAbout } from '@baton/shared/journal.ts'
 import {
@@ -10,13 +9,9 @@ import {
   identityToJson,
   newAccount,
   newDevice,
-  openPairing,
-  pairingOffer,
-  parsePairingLink,
   type Account,
   type Device,
 } from '@baton/shared/keys.ts'
-import { PairAnswer } from '@baton/shared/protocol.ts'
 
 export interface Identity {
   account: Account
@@ -71,25 +66,6 @@ export async function loadRelay(data: string): Promise<RelayFile | undefined> {
 export async function saveRelay(data: string, relay: RelayFile): Promise<void> {
   const before = await loadRelay(data)
   await writeAtomic(join(data, 'relay.json'), `${JSON.stringify({ ...before, ...relay })}\n`)
-}
-
-/** Takes a pairing link: fetches the sealed root secret once and makes a device. Throws BatonError `link-…`, `offline`. */
-export async function joinByLink(link: string): Promise<Identity & { origin: string }> {
-  const { origin, key } = parsePairingLink(link)
-  let response: Response
-  try {
-    response = await fetch(`${origin}/pair`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ offer: pairingOffer(key) }),
-    })
-  } catch (cause) {
-    throw new BatonError('offline', `(${origin} can not be reached)`, { cause })
-  }
-  if (!response.ok) throw await refusalOf(response)
-  const { box } = v.parse(PairAnswer, await response.json())
-  const account = openPairing(key, box)
-  return { origin, account, device: newDevice(account) }
 }
 
 async function readOptional(path: string): Promise<string | undefined> {
