@@ -1,6 +1,7 @@
 /** What runners ask: presence, lease, journal. */
 import { BatonError } from '@baton/shared/errors.ts'
 import type { NewEntry, Placement } from '@baton/shared/protocol.ts'
+import { collect } from './collect.ts'
 import type { Handler } from './handler.ts'
 import { accountChannel, sessionChannel, sessionKeys } from './keys.ts'
 import { run } from './scripts.ts'
@@ -44,7 +45,11 @@ const claim: Handler<'claim'> = async ({ redis, scheduler, options, background }
   }
 }
 
-const append: Handler<'append'> = async ({ redis, usage, disk }, peer, { sid, epoch, first, entries }) => {
+const append: Handler<'append'> = async (
+  { redis, usage, disk, background },
+  peer,
+  { sid, epoch, first, entries },
+) => {
   const { account, device } = peer.identity
   usage.check(account)
   disk.check()
@@ -72,6 +77,7 @@ const append: Handler<'append'> = async ({ redis, usage, disk }, peer, { sid, ep
         account,
         entries.reduce((bytes, entry) => bytes + entry.body.length, 0),
       )
+      background(collect(redis, usage, { account, sid }, entries, Number(value)))
       return { seq: Number(value), at: Number(at) }
     case 'lease-lost':
       peer.feeds.delete(sid)

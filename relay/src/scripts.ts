@@ -27,6 +27,11 @@ export const SCRIPTS = {
     args: ['account', 'sid', 'device', 'ttl_ms', 'session_channel', 'account_channel'],
     returns: ['ok', 'lease-held', 'no-session'],
   },
+  collect: {
+    keys: ['state', 'blobs'],
+    args: ['account', 'kind', 'seq', 'hashes'],
+    returns: ['ok', 'known', 'no-session'],
+  },
   command: {
     keys: ['state', 'inbox', 'commands'],
     args: ['account', 'sid', 'id', 'kind', 'device', 'body', 'place', 'inbox_max', 'account_channel'],

@@ -1,7 +1,7 @@
 import { sha256Hex } from '@baton/shared/bytes.ts'
 import type { AskGives } from '@baton/shared/protocol.ts'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { accountChannel, sessionKeys } from '../src/keys.ts'
+import { accountChannel, blobKey, sessionKeys } from '../src/keys.ts'
 import type { RunningRelay } from '../src/main.ts'
 import type { RedisServer } from '../src/redis-server.ts'
 import { entries, entry, lookInto, newMember, RawPeer, redisForTest, relayForTest, until } from './helpers.ts'
@@ -96,6 +96,29 @@ describe('append', () => {
     )
     await runner.ask('append', append(2, [entry('snapshot', { blobs: [hash] })]))
     expect((await runner.ask('read', { sid, from: 2 })).entries[0]?.blobs).toEqual([hash])
+  })
+
+  test('J13: blobs of superseded snapshots are collected, those of the newest two and of outcomes are not (F61)', async () => {
+    const put = (name: string): Promise<string> => putBlob(runner, sid, name)
+    const [bundle, outcome] = [await put('bundle'), await put('outcome')]
+    const snapshots = [await put('one'), await put('two'), await put('three'), await put('four')]
+    const look = lookInto(redis)
+    const exists = (hash: string): Promise<number> => look.exists(blobKey(sid, hash))
+    await runner.ask('append', append(2, [entry('outcome', { blobs: [outcome] })]))
+    for (const [i, hash] of snapshots.entries()) {
+      await runner.ask('append', append(3 + i, [entry('snapshot', { blobs: [bundle, hash] })]))
+      // One after the other, as they come from a runner.
+      await until(
+        async () => (await look.hget(sessionKeys(sid).state, 'snapshot_collected')) === String(3 + i),
+        'it was looked at',
+      )
+    }
+    await until(async () => (await exists(snapshots[1] ?? '')) === 0, 'the second is gone')
+    expect(await Promise.all([...snapshots, bundle, outcome].map(exists))).toEqual([0, 0, 1, 1, 1, 1])
+    // What is gone can't be referred to any more.
+    expect(
+      await runner.refused('append', append(7, [entry('snapshot', { blobs: [snapshots[0] ?? ''] })])),
+    ).toBe('no-blob')
   })
 
   test('I8: a snapshot is in the journal only after the relay has confirmed its bytes by their hash', async () => {
