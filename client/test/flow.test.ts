@@ -280,7 +280,7 @@ describe('without connection', () => {
   test('F15, C6: a draft survives a reload, each session has its own', async () => {
     const { page } = await ground.paired()
     await message(page).fill('a draft of a new session')
-    await until('it is on the disk', () => draftOf(page, 'new'))
+    // At once: what is written a moment later would be cut off.
     await page.reload()
     await until(
       'the draft is back',
@@ -319,17 +319,3 @@ describe('without connection', () => {
     await page.getByRole('img', { name: 'Connected', exact: true }).waitFor()
   })
 })
-
-function draftOf(page: Page, of: string): Promise<string | undefined> {
-  return page.evaluate(
-    (key) =>
-      new Promise<string | undefined>((resolve) => {
-        const open = indexedDB.open('baton')
-        open.onsuccess = () => {
-          const get = open.result.transaction('drafts').objectStore('drafts').get(key)
-          get.onsuccess = () => resolve(get.result as string | undefined)
-        }
-      }),
-    of,
-  )
-}

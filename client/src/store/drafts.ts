@@ -1,4 +1,7 @@
-/** What is typed and not sent, one draft a session, on the disk within a moment of each keystroke (F15). */
+/**
+ * What is typed and not sent, one draft a session (F15). A page that is closed or reloaded cuts off a write to IndexedDB, so each
+ * keystroke also goes aside, into storage that is written at once, until the real write is done.
+ */
 import { Cell } from './cell.ts'
 import type { Database } from './db.ts'
 
@@ -13,6 +16,33 @@ export function joined(first: string, then: string): string {
   return then.trim() === '' ? first : `${first}\n${then}`
 }
 
+const aside = {
+  key: (of: string): string => `baton.draft.${of}`,
+  get(of: string): string | undefined {
+    return storage()?.getItem(aside.key(of)) ?? undefined
+  },
+  set(of: string, text: string): void {
+    try {
+      storage()?.setItem(aside.key(of), text)
+    } catch {
+      // Full or forbidden: IndexedDB has it a moment later.
+    }
+  },
+  /** `text`: only if it is still this one. */
+  remove(of: string, text?: string): void {
+    if (text === undefined || aside.get(of) === text) storage()?.removeItem(aside.key(of))
+  },
+}
+
+/** Some browsers forbid it in private windows, by throwing. */
+function storage(): Storage | undefined {
+  try {
+    return typeof window === 'undefined' ? undefined : window.localStorage
+  } catch {
+    return undefined
+  }
+}
+
 export class Drafts {
   /** Counts the moves: who shows a draft that was moved to reads it again. */
   readonly moved = new Cell(0)
@@ -25,11 +55,14 @@ export class Drafts {
   }
 
   async load(of: string): Promise<string> {
-    return this.#dirty.get(of) ?? (await this.#db.get('drafts', of).catch(() => undefined)) ?? ''
+    return (
+      this.#dirty.get(of) ?? aside.get(of) ?? (await this.#db.get('drafts', of).catch(() => undefined)) ?? ''
+    )
   }
 
   save(of: string, text: string): void {
     this.#dirty.set(of, text)
+    aside.set(of, text)
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => void this.flush(), WRITE_MS)
   }
@@ -37,6 +70,7 @@ export class Drafts {
   /** Its text was queued, and the queueing deleted it. */
   forget(of: string): void {
     this.#dirty.delete(of)
+    aside.remove(of)
   }
 
   /** Puts one draft in front of another, in one write. Rejects when the browser can't store it; then both are as they were. */
@@ -69,6 +103,11 @@ export class Drafts {
       if (text === '') void tx.store.delete(of)
       else void tx.store.put(text, of)
     }
-    await tx.done.catch(() => undefined)
+    try {
+      await tx.done
+      for (const [of, text] of dirty) aside.remove(of, text)
+    } catch {
+      // It stays aside, and is found there when it is loaded again.
+    }
   }
 }
