@@ -5,15 +5,16 @@
  *
  * The order is always: durable first, then act (I3). What the guest gets is only what the journal holds (I4, I7).
  */
-import { BatonError, explain } from '@baton/shared/errors.ts'
+import { BatonError } from '@baton/shared/errors.ts'
 import type { Pause } from '@baton/shared/guest.ts'
 import { sessionKey } from '@baton/shared/keys.ts'
-import type { Command, Placement, Status } from '@baton/shared/protocol.ts'
+import type { Command, Placement } from '@baton/shared/protocol.ts'
 import { Diverged, sortAsks, stopUnbegun } from './asks.ts'
 import { Book } from './book.ts'
+import { Departure } from './departure.ts'
 import { Effects, outcomeDraft, type Ended } from './effects.ts'
 import { consume, Inbox } from './inbox.ts'
-import { arrived, failure, Journal, notice, type Draft } from './journal.ts'
+import { arrived, Journal, notice, type Draft } from './journal.ts'
 import { storeFiles, type Leave, type Leaving, type StoredFiles } from './leaving.ts'
 import type { Live } from './live.ts'
 import { Mailbox } from './mailbox.ts'
@@ -49,7 +50,7 @@ export class Session {
   #live: Live | undefined
   #busy = false
   #leave: Leaving | undefined
-  #ending: Ending | undefined
+  readonly #departure: Departure
   readonly #rest: Rest
   #saveTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -64,6 +65,10 @@ export class Session {
     const snapshots = new Snapshots(blobs, sid, key)
     this.#book = new Book(journal, blobs, snapshots)
     this.#effects = new Effects((ended) => this.#mailbox.post({ t: 'ended', ended }))
+    this.#departure = new Departure({
+      ...{ options, lease, gone, book: this.#book, log: (message: string) => options.log(sid, message) },
+      unwritten: () => this.#mailbox.drain((item) => item.t === 'write').map(({ draft }) => draft),
+    })
     this.#rest = new Rest(options.park_after_ms, () => this.#mailbox.post({ t: 'due' }))
     this.#opening = {
       ...{ options, lease, book: this.#book, snapshots },
@@ -78,7 +83,7 @@ export class Session {
 
   /** The lease is given back; only putting away is left to do. */
   get isReleased(): boolean {
-    return this.#ending !== undefined
+    return this.#departure.ending !== undefined
   }
 
   /** A command arrived in the inbox. */
@@ -104,7 +109,7 @@ export class Session {
     try {
       return await this.#run()
     } catch (error) {
-      return await this.#broken(error)
+      return await this.#departure.broken(error, this.#live)
     } finally {
       this.#rest.pause()
       clearTimeout(this.#saveTimer)
@@ -123,7 +128,7 @@ export class Session {
     inbox.catch(() => undefined)
     if (lease.snapshot > 0) this.#live = await restore(this.#opening, lease.snapshot)
     for (const command of (await inbox).commands) this.#inbox.add(command)
-    while (this.#ending === undefined) {
+    while (this.#departure.ending === undefined) {
       try {
         await this.#advance()
       } catch (error) {
@@ -131,9 +136,9 @@ export class Session {
         await this.#fallBack(error)
         continue
       }
-      if (this.#ending === undefined) await this.#handle(await this.#mailbox.take())
+      if (this.#departure.ending === undefined) await this.#handle(await this.#mailbox.take())
     }
-    return this.#ending
+    return this.#departure.ending
   }
 
   /** Snapshot and tail disagree: the one before, down to the baseline, and all that follows is replayed (F29). */
@@ -170,7 +175,7 @@ export class Session {
         if (this.#leave) this.#leave.stored = happening.stored
         return
       case 'lost':
-        this.#ending = 'lost'
+        this.#departure.lose()
         return
       case 'leave':
       case 'due':
@@ -182,7 +187,7 @@ export class Session {
     this.#rest.pause()
     if (!this.#live) await this.#awaitStart()
     const live = this.#live
-    if (!live || this.#ending) return
+    if (!live || this.#departure.ending) return
     if (!this.#busy) await this.#takeAsks(live)
     await this.#takeCommands(live)
     if (this.#leave) {
@@ -199,8 +204,8 @@ export class Session {
     if (command) {
       this.#inbox.take(command)
       this.#live = await start(this.#opening, { ...command, kind: 'start' })
-      if (!this.#live) await this.#release('ended', 'failed')
-    } else if (this.#leave || this.#rest.isOver()) await this.#release('parked', 'idle')
+      if (!this.#live) await this.#departure.release('ended', 'failed')
+    } else if (this.#leave || this.#rest.isOver()) await this.#departure.release('parked', 'idle')
   }
 
   /** Writes intents and events of what the guest asked for, with a snapshot where one is due. */
@@ -282,7 +287,7 @@ export class Session {
   /** Hands the guest its next message, lets it go on, or lets it rest. */
   async #runGuest(live: Live): Promise<void> {
     const { pause } = live
-    if (pause.state === 'finished' || pause.state === 'failed') return this.#end(pause)
+    if (pause.state === 'finished' || pause.state === 'failed') return this.#departure.end(live, pause)
     if (pause.state === 'interrupted') {
       if (live.dirty) await this.#append([await this.#book.snapshotDraft(live)])
       this.#go(live, () => live.harness.run())
@@ -297,7 +302,7 @@ export class Session {
     }
     if (this.#effects.size > 0 || live.toStart.size > 0) return
     // With something in the inbox it would be offered again at once.
-    if (this.#inbox.waiting().length === 0 && this.#rest.isOver()) await this.#park(live)
+    if (this.#inbox.waiting().length === 0 && this.#rest.isOver()) await this.#departure.park(live)
   }
 
   #go(live: Live, work: () => Promise<Pause>): void {
@@ -352,81 +357,7 @@ export class Session {
     const rests =
       live.state.queue.length === 0 && live.carried.length === 0 && live.pause.state !== 'interrupted'
     const status = leave.why === 'move' ? 'moving' : statusOf(live.state, !rests)
-    await this.#letGo(live, leave.stored, 'handed-off', status, leave.place)
-  }
-
-  async #park(live: Live): Promise<void> {
-    await this.#letGo(
-      live,
-      await storeFiles(live, this.#options.device, false),
-      'parked',
-      statusOf(live.state, false),
-    )
-  }
-
-  /** Saves the guest, then gives the lease back: only after the relay has confirmed the snapshot (I8). */
-  async #letGo(
-    live: Live,
-    files: StoredFiles,
-    ending: Ending,
-    status: Status,
-    to?: Placement,
-  ): Promise<void> {
-    const { pause } = live
-    if (pause.state === 'finished' || pause.state === 'failed') return this.#end(pause)
-    // What came while the files were stored, e.g. the session's first checkpoint.
-    const written = this.#mailbox.drain((item) => item.t === 'write')
-    const drafts = [...written.map(({ draft }) => draft), ...files.drafts]
-    if (live.dirty || live.carried.length > 0) drafts.push(await this.#book.snapshotDraft(live))
-    await this.#append(drafts)
-    await this.#release(ending, status, files.stay ?? to)
-  }
-
-  async #end(pause: Pause & { state: 'finished' | 'failed' }): Promise<void> {
-    const done: Draft = {
-      kind: 'event',
-      body: { type: 'done', data: null },
-      hint: { status: 'done', notify: true },
-    }
-    await this.#append([pause.state === 'failed' ? failure(pause.error.code, pause.error.message) : done])
-    await this.#release('ended', pause.state === 'failed' ? 'failed' : 'done')
-  }
-
-  async #release(ending: Ending, status: Status, to?: Placement): Promise<void> {
-    const { sid, epoch } = this
-    await steady(this.#options.link, this.#gone.signal, async () => {
-      try {
-        await this.#options.link.ask('release', { sid, epoch, status, ...(to ? { place: to } : {}) })
-      } catch (error) {
-        // An earlier try whose answer was lost has released it.
-        if (!(error instanceof BatonError) || error.code !== 'lease-lost') throw error
-      }
-    })
-    this.#ending = ending
-  }
-
-  /**
-   * Something could not be done. A lost lease is no failure. What goes wrong before the guest runs here is this runner's
-   * fault, say another engine: the session goes back as it was, for others. Everything else ends the session, and is told.
-   */
-  async #broken(reason: unknown): Promise<Ending> {
-    if (this.#gone.signal.aborted || (reason instanceof BatonError && reason.code === 'lease-lost')) {
-      this.#opening.log('lease lost; stopped')
-      return 'lost'
-    }
-    const code = reason instanceof BatonError ? reason.code : 'internal'
-    this.#opening.log(
-      `failed: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`,
-    )
-    const isUnfit = !this.#live && this.#opening.lease.snapshot > 0
-    const draft = isUnfit
-      ? notice(`This runner can not continue the session. ${explain(reason)}`)
-      : failure(code, explain(reason))
-    await this.#book.journal
-      .append([draft])
-      .catch((cause: unknown) => this.#opening.log(`not told: ${explain(cause)}`))
-    await this.#release('ended', isUnfit ? 'running' : 'failed').catch(() => (this.#ending = 'lost'))
-    return this.#ending === 'lost' ? 'lost' : isUnfit ? 'unfit' : 'ended'
+    await this.#departure.letGo(live, leave.stored, 'handed-off', status, leave.place)
   }
 
   async #append(drafts: Draft[]): Promise<void> {

@@ -1,0 +1,101 @@
+/** How a session leaves this runner: saved and released, ended, or broken. */
+import { BatonError, explain } from '@baton/shared/errors.ts'
+import type { Pause } from '@baton/shared/guest.ts'
+import type { Placement, Status } from '@baton/shared/protocol.ts'
+import type { Book } from './book.ts'
+import { failure, notice, type Draft } from './journal.ts'
+import { storeFiles, type StoredFiles } from './leaving.ts'
+import type { Live } from './live.ts'
+import type { Ending, Lease, SessionOptions } from './options.ts'
+import { statusOf } from './state.ts'
+import { steady } from './steady.ts'
+
+export interface Departing {
+  options: SessionOptions
+  lease: Lease
+  book: Book
+  /** Aborts when the lease is lost. */
+  gone: AbortSignal
+  /** Takes what was to be written and is not yet. */
+  unwritten: () => Draft[]
+  log: (message: string) => void
+}
+
+export class Departure {
+  readonly #departing: Departing
+  #ending: Ending | undefined
+
+  constructor(departing: Departing) {
+    this.#departing = departing
+  }
+
+  /** Set once nothing more is to be done. */
+  get ending(): Ending | undefined {
+    return this.#ending
+  }
+
+  /** The lease is gone: there is nothing to give back. */
+  lose(): void {
+    this.#ending = 'lost'
+  }
+
+  async park(live: Live): Promise<void> {
+    const files = await storeFiles(live, this.#departing.options.device, false)
+    await this.letGo(live, files, 'parked', statusOf(live.state, false))
+  }
+
+  /** Saves the guest, then gives the lease back: only after the relay has confirmed the snapshot (I8). */
+  async letGo(live: Live, files: StoredFiles, ending: Ending, status: Status, to?: Placement): Promise<void> {
+    const { pause } = live
+    if (pause.state === 'finished' || pause.state === 'failed') return this.end(live, pause)
+    const { book, unwritten } = this.#departing
+    const drafts = [...unwritten(), ...files.drafts]
+    if (live.dirty || live.carried.length > 0) drafts.push(await book.snapshotDraft(live))
+    await book.append(live, drafts)
+    await this.release(ending, status, files.stay ?? to)
+  }
+
+  /** The agent's program has come to its end. */
+  async end(live: Live, pause: Pause & { state: 'finished' | 'failed' }): Promise<void> {
+    const hint = { status: 'done', notify: true } as const
+    const done: Draft = { kind: 'event', body: { type: 'done', data: null }, hint }
+    const draft = pause.state === 'failed' ? failure(pause.error.code, pause.error.message) : done
+    await this.#departing.book.append(live, [draft])
+    await this.release('ended', pause.state === 'failed' ? 'failed' : 'done')
+  }
+
+  async release(ending: Ending, status: Status, to?: Placement): Promise<void> {
+    const { options, lease, gone } = this.#departing
+    const { sid, epoch } = lease
+    await steady(options.link, gone, async () => {
+      try {
+        await options.link.ask('release', { sid, epoch, status, ...(to ? { place: to } : {}) })
+      } catch (error) {
+        // An earlier try whose answer was lost has released it.
+        if (!(error instanceof BatonError) || error.code !== 'lease-lost') throw error
+      }
+    })
+    this.#ending = ending
+  }
+
+  /**
+   * Something could not be done. A lost lease is no failure. What goes wrong before the guest runs here is this runner's
+   * fault, say another engine: the session goes back as it was, for others. Everything else ends the session, and is told.
+   */
+  async broken(reason: unknown, live: Live | undefined): Promise<Ending> {
+    const { lease, book, gone, log } = this.#departing
+    if (gone.aborted || (reason instanceof BatonError && reason.code === 'lease-lost')) {
+      log('lease lost; stopped')
+      return 'lost'
+    }
+    log(`failed: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`)
+    const isUnfit = !live && lease.snapshot > 0
+    const code = reason instanceof BatonError ? reason.code : 'internal'
+    const draft = isUnfit
+      ? notice(`This runner can not continue the session. ${explain(reason)}`)
+      : failure(code, explain(reason))
+    await book.journal.append([draft]).catch((cause: unknown) => log(`not told: ${explain(cause)}`))
+    await this.release(isUnfit ? 'unfit' : 'ended', isUnfit ? 'running' : 'failed').catch(() => this.lose())
+    return this.#ending ?? 'lost'
+  }
+}
