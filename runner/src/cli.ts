@@ -57,7 +57,8 @@ try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
   if (process.env['BATON_DEBUG']) console.error(error)
-  process.stderr.write(`baton: ${inWords(error)}\n`)
+  if (process.argv.includes('--json')) process.stdout.write(`${JSON.stringify(asJson(error))}\n`)
+  else process.stderr.write(`baton: ${inWords(error)}\n`)
   process.exitCode = 1
 }
 // The channel to a parent would keep this process alive.
@@ -67,4 +68,10 @@ if (process.connected) process.disconnect()
 function inWords(error: unknown): string {
   if (!(error instanceof BatonError) || error.code !== 'offline') return explain(error)
   return `The relay can not be reached. ${error.detail} Check that it runs (baton up) and that the network is there.`
+}
+
+/** For programs, which asked for JSON and get it also when something is wrong. */
+function asJson(error: unknown): { error: { code: string; message: string; todo?: string } } {
+  if (!(error instanceof BatonError)) return { error: { code: 'internal', message: explain(error) } }
+  return { error: { code: error.code, message: error.message, todo: error.todo } }
 }

@@ -50,6 +50,15 @@ describe('the command line', () => {
     expectClear(await ends(['runner', '--data', data]), /no account yet/)
   })
 
+  it('tells errors as JSON to who asked for JSON, on standard output', async () => {
+    const data = await ground.newFolder('json')
+    const { code, output } = await ends(['ls', '--json', '--data', data])
+    expect(code).toBe(1)
+    expect(JSON.parse(output)).toMatchObject({
+      error: { code: 'no-identity', todo: expect.stringContaining('--join') as string },
+    })
+  })
+
   it('refuses a data folder that is a file, or whose identity is damaged', async () => {
     const folder = await ground.newFolder('broken')
     const file = join(folder, 'file')
