@@ -158,8 +158,7 @@ export const SnapshotEntry = v.object({
     engine: Hash,
     bundle: Hash,
     baseline: Hash,
-    /** Sealed blobs of engine and bundle, for a runner that lacks them. */
-    engine_blob: v.optional(Hash),
+    /** Sealed blob of the bundle, for a runner that lacks it. */
     bundle_blob: Hash,
   }),
 })

@@ -24,11 +24,4 @@ export class Conversations {
     this.#known.set(input.conversation, { digest, messages })
     return messages
   }
-
-  /** Does this runner have what the request builds on? */
-  has(input: LlmInput): boolean {
-    if (input.prior === 0) return true
-    const known = this.#known.get(input.conversation)
-    return known?.digest === input.follows || known?.digest === input.digest
-  }
 }
