@@ -132,6 +132,7 @@ describe('baton guest', { timeout: 900_000 }, () => {
     await json(['step', 'a.baton'])
     copyFileSync(join(folder, 'a.baton'), join(folder, 'copied.baton'))
     await json(['fork', 'a.baton', 'b.baton', '--seed', '8'.repeat(64)])
+    await json(['fork', 'b.baton', 'c.baton', '--seed', '7'.repeat(64)])
     const drawn = async (file: string): Promise<unknown> => {
       await json(['reply', file, '3', 'x'])
       const { asked } = await json(['step', file])
@@ -140,6 +141,7 @@ describe('baton guest', { timeout: 900_000 }, () => {
     const [a, copied, b] = [await drawn('a.baton'), await drawn('copied.baton'), await drawn('b.baton')]
     expect(copied).toBe(a)
     expect(b).not.toBe(a)
+    expect([a, b]).not.toContain(await drawn('c.baton'))
   })
 
   test('the toy runs two million iterations in slices of time, then blocks on the model', async () => {

@@ -111,6 +111,21 @@ describe('the order of things', () => {
   })
 })
 
+it('H1: more than fits into one append is written whole and in order', async () => {
+  const ids = Array.from({ length: 150 }, (_, i) => i + 1)
+  const program: Program = function* () {
+    yield {}
+    yield { ask: [...ids.map((id) => emit(id, id === 75 ? 'x'.repeat(100_000) : id)), prompt(151)] }
+    return null
+  }
+  await using loop = await Loop.open({ program })
+  const { id } = await loop.runner('one')
+  const sid = await loop.start(id)
+  const entries = await loop.client.untilEntries(sid, 'it waits for a prompt', has('intent'))
+  const told = entries.flatMap((entry) => (entry.kind === 'event' ? [entry.body.effect ?? 0] : []))
+  expect(told.filter((effect) => effect > 0)).toEqual(ids)
+})
+
 describe('approvals', () => {
   const program: Program = function* () {
     yield {}

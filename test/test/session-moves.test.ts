@@ -22,6 +22,14 @@ function gate(): { opened: Promise<void>; open: () => void } {
   return { opened, open }
 }
 
+/** Tells its first prompt. */
+const tellPrompt: Program = function* () {
+  yield {}
+  const message = yield { ask: [prompt(1)] }
+  yield { ask: [emit(2, effectOf(message)), prompt(3)] }
+  return null
+}
+
 describe('a move', () => {
   it('H3: waits for what runs and says so; the outcome is written here and told there', async () => {
     const { opened, open } = gate()
@@ -115,13 +123,7 @@ describe('a move', () => {
   })
 
   it('a move to where the session is changes nothing', async () => {
-    const program: Program = function* () {
-      yield {}
-      const message = yield { ask: [prompt(1)] }
-      yield { ask: [emit(2, effectOf(message)), prompt(3)] }
-      return null
-    }
-    await using loop = await Loop.open({ program })
+    await using loop = await Loop.open({ program: tellPrompt })
     const { client } = loop
     const one = await loop.runner('one')
     const sid = await loop.start(one.id)
@@ -168,13 +170,7 @@ describe('the guest', () => {
 })
 
 it('H6: a command that nobody can read is dropped in words, and does not stand in the way', async () => {
-  const program: Program = function* () {
-    yield {}
-    const message = yield { ask: [prompt(1)] }
-    yield { ask: [emit(2, effectOf(message)), prompt(3)] }
-    return null
-  }
-  await using loop = await Loop.open({ program })
+  await using loop = await Loop.open({ program: tellPrompt })
   const { client } = loop
   const one = await loop.runner('one')
   const sid = await loop.start(one.id)
