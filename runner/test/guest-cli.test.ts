@@ -132,7 +132,7 @@ describe('baton guest', { timeout: 900_000 }, () => {
     await json(['step', 'a.baton'])
     copyFileSync(join(folder, 'a.baton'), join(folder, 'copied.baton'))
     await json(['fork', 'a.baton', 'b.baton', '--seed', '8'.repeat(64)])
-    await json(['fork', 'b.baton', 'c.baton', '--seed', '7'.repeat(64)])
+    await json(['fork', 'b.baton', 'c.baton', '--seed', '6'.repeat(64)])
     const drawn = async (file: string): Promise<unknown> => {
       await json(['reply', file, '3', 'x'])
       const { asked } = await json(['step', file])
