@@ -6,7 +6,7 @@ import { ApprovalCard, whereWords } from '../src/parts/ApprovalCard.tsx'
 import { Queue } from '../src/parts/Queue.tsx'
 import { devicesInOrder, removedWords, type NamedDevice } from '../src/store/account.ts'
 import type { OutboxItem } from '../src/store/outbox.ts'
-import { agoWords } from '../src/store/units.ts'
+import { agoWords } from '@baton/shared/view/units.ts'
 
 const device = (device: string, added_at: number, seen_at: number, revoked = false): NamedDevice => ({
   device,

@@ -2,9 +2,9 @@ import { callDigest } from '@baton/shared/digest.ts'
 import { newAccount, newDevice, sessionKey, verifyDecision } from '@baton/shared/keys.ts'
 import { openCommand } from '@baton/shared/entries.ts'
 import { expect, test } from 'vitest'
-import { decision, isTrueCall } from '../src/net/commands.ts'
-import { callBody, revealed, targetOf, verbOf } from '../src/store/call.ts'
-import { diffLines } from '../src/store/diff.ts'
+import { decision } from '../src/net/commands.ts'
+import { callBody, isTrueCall, revealed, targetOf, verbOf } from '@baton/shared/view/call.ts'
+import { diffLines } from '@baton/shared/view/diff.ts'
 
 const account = newAccount()
 const device = newDevice(account)

@@ -2,7 +2,7 @@ import { newAccount, sessionKey } from '@baton/shared/keys.ts'
 import type { Entry } from '@baton/shared/protocol.ts'
 import { place, sealJson } from '@baton/shared/seal.ts'
 import { expect, test } from 'vitest'
-import { readEntry } from '../src/store/entry.ts'
+import { readEntry } from '@baton/shared/view/entry.ts'
 
 const SID = 'session-one-0000'
 const key = sessionKey(newAccount(), SID)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { hear, NOTHING_HEARD } from '../src/store/hearing.ts'
-import { EMPTY, pendingApprovals, reduce, type Transcript } from '../src/store/transcript.ts'
+import { EMPTY, pendingApprovals, reduce, type Transcript } from '@baton/shared/view/transcript.ts'
 import { Journal } from './journal.ts'
 
 /** Plays readings one after the other, as the screen sees them; gives what was told at each. */

@@ -1,6 +1,7 @@
 import type { SessionInfo } from '@baton/shared/protocol.ts'
 import { expect, test } from 'vitest'
-import { inboxRows, titleOf } from '../src/store/inbox.ts'
+import { titleOf } from '@baton/shared/view/sessions.ts'
+import { inboxRows } from '../src/store/inbox.ts'
 import type { OutboxItem } from '../src/store/outbox.ts'
 
 function session(sid: string, status: SessionInfo['status'], more: Partial<SessionInfo> = {}): SessionInfo {

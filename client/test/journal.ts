@@ -2,7 +2,7 @@
 import type { BodyOf } from '@baton/shared/entries.ts'
 import type { Json } from '@baton/shared/guest.ts'
 import type { SealedKind } from '@baton/shared/protocol.ts'
-import type { Read } from '../src/store/entry.ts'
+import type { Read } from '@baton/shared/view/entry.ts'
 
 const HASH = 'a'.repeat(64)
 

@@ -3,11 +3,11 @@ import type { Mode, SessionMeta } from '@baton/shared/journal.ts'
 import { newId, signDecision, type Device } from '@baton/shared/keys.ts'
 import type { CommandKind, Placement } from '@baton/shared/protocol.ts'
 import { place, sealJson } from '@baton/shared/seal.ts'
-import { callDigest } from '@baton/shared/digest.ts'
 import type { CommandBodyOf } from '@baton/shared/entries.ts'
 import { BatonError } from '@baton/shared/errors.ts'
-import { titleOf } from '../store/inbox.ts'
-import type { Approval } from '../store/items.ts'
+import { titleOf } from '@baton/shared/view/sessions.ts'
+import { isTrueCall } from '@baton/shared/view/call.ts'
+import type { Approval } from '@baton/shared/view/items.ts'
 import type { NewOutboxItem, OutboxShown } from '../store/outbox.ts'
 
 function command<K extends CommandKind>(
@@ -34,11 +34,6 @@ export function stop(key: Uint8Array, sid: string): NewOutboxItem {
 /** `to` is plain for the relay, `label` is what people read. */
 export function move(key: Uint8Array, sid: string, to: Placement, label: string): NewOutboxItem {
   return command(key, sid, 'move', { label }, { as: 'move', label }, to)
-}
-
-/** Is the call that is shown the call that the digest names? Only then may it be approved (I10). */
-export function isTrueCall(approval: Approval): boolean {
-  return callDigest(approval.name, approval.input) === approval.digest
 }
 
 /** Throws BatonError `not-approved` rather than approve a call other than the one shown. */

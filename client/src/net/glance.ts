@@ -1,8 +1,8 @@
 /** A glance at the end of a session's journal: what it waits for, for the session list. */
 import type { Entry } from '@baton/shared/protocol.ts'
-import { readEntry } from '../store/entry.ts'
-import type { Approval } from '../store/items.ts'
-import { EMPTY, pendingApprovals, reduce } from '../store/transcript.ts'
+import { readEntry } from '@baton/shared/view/entry.ts'
+import type { Approval } from '@baton/shared/view/items.ts'
+import { EMPTY, pendingApprovals, reduce } from '@baton/shared/view/transcript.ts'
 import type { Ask } from './sender.ts'
 
 /** A pending approval is near the end as a rule: outcomes of calls that ran beside it follow, and lease entries. */

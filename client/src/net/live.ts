@@ -12,8 +12,8 @@ import { openJson, place } from '@baton/shared/seal.ts'
 import * as v from 'valibot'
 import { Cell } from '../store/cell.ts'
 import { cachedEntries, cacheEntries, dropEntries, type Database } from '../store/db.ts'
-import { readEntry } from '../store/entry.ts'
-import { EMPTY, reduce, withDelta, type Transcript } from '../store/transcript.ts'
+import { readEntry } from '@baton/shared/view/entry.ts'
+import { EMPTY, reduce, withDelta, type Transcript } from '@baton/shared/view/transcript.ts'
 
 /** A prompt that waits in the relay's inbox, from any device. */
 export interface Waiting {

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState, type ReactElement } from 'react'
-import type { Approval, Item } from '../store/items.ts'
+import type { Approval, Item } from '@baton/shared/view/items.ts'
 import { hear, NOTHING_HEARD } from '../store/hearing.ts'
-import type { Transcript } from '../store/transcript.ts'
+import type { Transcript } from '@baton/shared/view/transcript.ts'
 
 /** Says, politely, that something has arrived: answers, questions, handoffs. Not what was there when the screen opened. */
 export function Announcer({

@@ -1,9 +1,8 @@
 import { useMemo, type ReactElement } from 'react'
-import { isTrueCall } from '../net/commands.ts'
-import { questionOf } from '../store/call.ts'
-import type { Approval } from '../store/items.ts'
+import { isTrueCall, questionOf } from '@baton/shared/view/call.ts'
+import type { Approval } from '@baton/shared/view/items.ts'
 import type { OutboxItem } from '../store/outbox.ts'
-import { lastPart } from '../store/units.ts'
+import { lastPart } from '@baton/shared/view/units.ts'
 import { CallView } from './CallView.tsx'
 
 /**

@@ -2,8 +2,8 @@ import { explain } from '@baton/shared/errors.ts'
 import { fromUtf8 } from '@baton/shared/bytes.ts'
 import type { Json } from '@baton/shared/guest.ts'
 import { useContext, useState, createContext, type ReactElement, type ReactNode } from 'react'
-import type { BlobRef } from '../store/items.ts'
-import { size } from '../store/units.ts'
+import type { BlobRef } from '@baton/shared/view/items.ts'
+import { size } from '@baton/shared/view/units.ts'
 import { usePaired } from './hooks.ts'
 
 /** The session whose blobs the parts below fetch. */

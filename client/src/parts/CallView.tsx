@@ -1,6 +1,6 @@
 import { useMemo, type ReactElement } from 'react'
 import type { Json } from '@baton/shared/guest.ts'
-import { callBody, revealed } from '../store/call.ts'
+import { callBody, revealed } from '@baton/shared/view/call.ts'
 import { Code } from './Code.tsx'
 import { Diff } from './Diff.tsx'
 

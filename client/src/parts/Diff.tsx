@@ -1,5 +1,5 @@
 import { useMemo, type ReactElement } from 'react'
-import { diffLines } from '../store/diff.ts'
+import { diffLines } from '@baton/shared/view/diff.ts'
 
 const SIGN = { same: ' ', added: '+', removed: '-' } as const
 

@@ -1,8 +1,8 @@
 import { memo, type ReactElement } from 'react'
-import type { Handoff, Item } from '../store/items.ts'
-import { readModelText } from '../store/results.ts'
-import type { Moving } from '../store/transcript.ts'
-import { duration, size } from '../store/units.ts'
+import type { Handoff, Item } from '@baton/shared/view/items.ts'
+import { readModelText } from '@baton/shared/view/results.ts'
+import type { Moving } from '@baton/shared/view/transcript.ts'
+import { handoffWords, movingWords } from '@baton/shared/view/words.ts'
 import { BlobText } from './BlobText.tsx'
 import { Icon } from './icons.tsx'
 import { Markdown } from './Markdown.tsx'
@@ -109,29 +109,4 @@ function HandoffLine({
       <span className="small">{handoffWords(handoff, nameOf)}</span>
     </div>
   )
-}
-
-/** Longer, and what nobody held was parked rather than under way. */
-const MOVING_MS = 3_000
-
-/** `moved to cloud-2 · 64 ms · 41 KB` */
-export function handoffWords(handoff: Handoff, nameOf: (device: string) => string): string {
-  const to = nameOf(handoff.to)
-  switch (handoff.how) {
-    case 'moved':
-      return [
-        `moved to ${to}`,
-        ...(handoff.gap_ms < MOVING_MS ? [duration(handoff.gap_ms)] : []),
-        ...(handoff.bytes === undefined ? [] : [size(handoff.bytes)]),
-      ].join(' · ')
-    case 'took-over':
-      return `${nameOf(handoff.from)} went away; ${to} took over`
-    case 'back':
-      return `${to} went away and came back`
-  }
-}
-
-export function movingWords({ label, waits }: Moving): string {
-  const where = label === '' ? 'Moving to another runner' : `Moving to ${label}`
-  return waits ? `${where}, after the model has finished` : where
 }

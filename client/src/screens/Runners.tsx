@@ -4,7 +4,7 @@ import { useCell, useNow, usePaired, useRunners } from '../parts/hooks.ts'
 import { Icon } from '../parts/icons.tsx'
 import { Link } from '../parts/Link.tsx'
 import { isCloud, type Runner } from '../store/account.ts'
-import { ago } from '../store/units.ts'
+import { ago } from '@baton/shared/view/units.ts'
 
 export function Runners(): ReactElement {
   const { hub } = usePaired()

@@ -14,13 +14,14 @@ import { MoveSheet } from '../parts/MoveSheet.tsx'
 import { sameAgain } from '../parts/NewSession.tsx'
 import { Queue } from '../parts/Queue.tsx'
 import { TranscriptList } from '../parts/TranscriptList.tsx'
-import { movingWords, type Row } from '../parts/TranscriptRow.tsx'
+import { movingWords } from '@baton/shared/view/words.ts'
+import type { Row } from '../parts/TranscriptRow.tsx'
 import { Unkept, type UnkeptTap } from '../parts/Unkept.tsx'
 import { nameOf, type Runner } from '../store/account.ts'
 import { joined } from '../store/drafts.ts'
-import type { Approval } from '../store/items.ts'
+import type { Approval } from '@baton/shared/view/items.ts'
 import type { NewOutboxItem, OutboxItem } from '../store/outbox.ts'
-import { isThinking, pendingApprovals, type Transcript } from '../store/transcript.ts'
+import { isThinking, pendingApprovals, type Transcript } from '@baton/shared/view/transcript.ts'
 
 /** A session that is on screen; `wide`: the list stands beside it. */
 export function Session({ sid, wide }: { sid: string; wide: boolean }): ReactElement {

@@ -5,10 +5,11 @@ import { Mark } from '../parts/icons.tsx'
 import { Link } from '../parts/Link.tsx'
 import { NewSession } from '../parts/NewSession.tsx'
 import { nameOf } from '../store/account.ts'
-import { questionOf, targetOf, verbOf } from '../store/call.ts'
-import { inboxRows, type Part, type Row } from '../store/inbox.ts'
-import type { Approval } from '../store/items.ts'
-import { ago, lastPart } from '../store/units.ts'
+import { questionOf, targetOf, verbOf } from '@baton/shared/view/call.ts'
+import type { Part } from '@baton/shared/view/sessions.ts'
+import { inboxRows, type Row } from '../store/inbox.ts'
+import type { Approval } from '@baton/shared/view/items.ts'
+import { ago, lastPart } from '@baton/shared/view/units.ts'
 
 const PARTS: readonly [Part, string][] = [
   ['needs-you', 'Needs you'],

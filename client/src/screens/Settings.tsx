@@ -7,7 +7,7 @@ import { useCell, useDevices, useNow, usePaired, useRunners } from '../parts/hoo
 import { Sheet } from '../parts/Sheet.tsx'
 import { devicesInOrder, type NamedDevice } from '../store/account.ts'
 import { chooseTheme, theme, type Theme } from '../store/theme.ts'
-import { agoWords } from '../store/units.ts'
+import { agoWords } from '@baton/shared/view/units.ts'
 
 export function Settings(): ReactElement {
   return (

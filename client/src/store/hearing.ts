@@ -1,6 +1,6 @@
 /** What a screen reader is told of a session: what arrives while it is open, not what was there when it opened. Pure. */
-import type { Approval, Item } from './items.ts'
-import type { Transcript } from './transcript.ts'
+import type { Approval, Item } from '@baton/shared/view/items.ts'
+import type { Transcript } from '@baton/shared/view/transcript.ts'
 
 /** What has been told, or needs no telling. */
 export interface Heard {

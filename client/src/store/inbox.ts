@@ -1,9 +1,8 @@
 /** The session list as an inbox in three parts: what needs you, what runs, what is parked. Pure. */
 import type { SessionMeta } from '@baton/shared/journal.ts'
 import type { SessionInfo } from '@baton/shared/protocol.ts'
+import { partOf, type Part } from '@baton/shared/view/sessions.ts'
 import type { OutboxItem } from './outbox.ts'
-
-export type Part = 'needs-you' | 'running' | 'parked'
 
 export interface Row {
   sid: string
@@ -19,20 +18,6 @@ export interface Row {
   /** Items of this device that the relay does not have yet, and how many of them it refused. */
   unsent: number
   refused: number
-}
-
-export function partOf(session: SessionInfo): Part {
-  switch (session.status) {
-    case 'waiting':
-    case 'failed':
-      return 'needs-you'
-    case 'running':
-    case 'moving':
-      return 'running'
-    case 'idle':
-    case 'done':
-      return session.pending > 0 ? 'running' : 'parked'
-  }
 }
 
 /** Newest change first in each part. Sessions that only this device knows yet stand among the running. */
@@ -90,14 +75,3 @@ function notAtRelay(items: readonly OutboxItem[]): OutboxItem[] {
 }
 
 const UNREADABLE = 'A session that this device can’t read'
-
-/** A session's title from its first prompt: the first line, cut at a word. */
-export function titleOf(prompt: string): string {
-  const line = prompt.trim().split('\n', 1)[0] ?? ''
-  if (line.length <= TITLE_CHARS_MAX) return line
-  const cut = line.slice(0, TITLE_CHARS_MAX)
-  const space = cut.lastIndexOf(' ')
-  return `${space > TITLE_CHARS_MAX / 2 ? cut.slice(0, space) : cut}…`
-}
-
-const TITLE_CHARS_MAX = 80

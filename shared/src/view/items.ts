@@ -1,5 +1,5 @@
 /** What a transcript is made of. One item is one thing that a person sees. */
-import type { Json } from '@baton/shared/guest.ts'
+import type { Json } from '../guest.ts'
 
 /** A result too long for its entry; the whole is fetched on demand. */
 export interface BlobRef {

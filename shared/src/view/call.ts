@@ -1,6 +1,7 @@
 /** What a call says in one line, and what of it is shown whole. Tools are the runner's; an unknown one shows its input. */
-import type { Json } from '@baton/shared/guest.ts'
-import type { ToolItem } from './items.ts'
+import type { Json } from '../guest.ts'
+import { callDigest } from '../digest.ts'
+import type { Approval, ToolItem } from './items.ts'
 
 type Input = { [key: string]: Json }
 
@@ -96,3 +97,8 @@ export function revealed(text: string): string {
 
 // Controls, bidirectional overrides and isolates, zero-width characters; not tab and newline.
 const DISGUISES = /(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+
+/** Is the call that is shown the call that the digest names? Only then may it be approved (I10). */
+export function isTrueCall(approval: Approval): boolean {
+  return callDigest(approval.name, approval.input) === approval.digest
+}

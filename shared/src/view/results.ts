@@ -1,5 +1,5 @@
 /** Reads what effects gave. Results are the agent's and the runner's; anything else than expected reads as text, never throws. */
-import type { Json } from '@baton/shared/guest.ts'
+import type { Json } from '../guest.ts'
 import * as v from 'valibot'
 import type { ToolResultView } from './items.ts'
 

@@ -3,8 +3,9 @@
  * dense and numbered, so one that was reduced before changes nothing (F13). What is still open stands apart from `items`:
  * running model calls with their live text, pending approvals, a move on its way.
  */
-import type { Json } from '@baton/shared/guest.ts'
-import type { Outcome, Intent, Received, EventEntry } from '@baton/shared/journal.ts'
+import * as v from 'valibot'
+import type { Access, DocumentState, Json, Mode } from '../guest.ts'
+import type { Outcome, Intent, Received, EventEntry } from '../journal.ts'
 import type { Read } from './entry.ts'
 import { readModelText, readToolResult, readApproval, readEventText } from './results.ts'
 import type { Approval, Handoff, Item, TextItem, ToolItem } from './items.ts'
@@ -44,7 +45,15 @@ export interface Transcript {
   /** Bytes of the newest snapshot on the wire. */
   snapshot_bytes?: number
   workspace?: string
-  mode?: 'ask' | 'full'
+  mode?: Mode
+  /** How many changes of the mode counted so far; the next one is signed with this number. */
+  revision: number
+  /** What the agent was told to be like, e.g. `model`, `effort`. */
+  settings: { readonly [key: string]: Json }
+  /** What each tool touches, as the runner told the agent at the start. */
+  access: ReadonlyMap<string, Access>
+  /** The newest version of each document. */
+  documents: ReadonlyMap<string, DocumentState>
 }
 
 export const EMPTY: Transcript = {
@@ -54,6 +63,10 @@ export const EMPTY: Transcript = {
   live: new Map(),
   effects: 0,
   granted: new Map(),
+  revision: 0,
+  settings: {},
+  access: new Map(),
+  documents: new Map(),
 }
 
 /** A transcript under change: `reduce` copies once a batch, not once an entry. */
@@ -144,6 +157,8 @@ function received(draft: Draft, body: Received, seq: number, at: number): void {
     case 'start':
       draft.workspace = body.command.workspace
       draft.mode = body.command.mode
+      draft.settings = body.command.settings ?? {}
+      draft.access = new Map(body.start?.tools.map(({ name, access }) => [name, access]))
       return
     case 'prompt':
       draft.items.push({
@@ -165,6 +180,28 @@ function received(draft: Draft, body: Received, seq: number, at: number): void {
       return
     case 'decision':
       // What it decided shows in the approval's outcome; one that came too late changed nothing.
+      return
+    case 'mode':
+      if (body.late !== undefined) {
+        const text = `The mode was not changed: ${body.late}`
+        draft.items.push({ kind: 'event', id, at, tone: 'quiet', text })
+        return
+      }
+      draft.mode = body.command.mode
+      draft.revision++
+      draft.items.push({ kind: 'event', id, at, tone: 'quiet', text: `Mode: ${body.command.mode}.` })
+      return
+    case 'settings': {
+      draft.settings = { ...draft.settings, ...body.command.settings }
+      const words = Object.entries(body.command.settings).map(([name, value]) => `${name} ${textOf(value)}`)
+      draft.items.push({ kind: 'event', id, at, tone: 'quiet', text: `Set: ${words.join(', ')}.` })
+      return
+    }
+    case 'compact':
+      draft.items.push({ kind: 'event', id, at, tone: 'quiet', text: 'Compacting was asked for.' })
+      return
+    case 'document':
+      // The agent answers with the event `document`, which says whether it counts.
       return
     case 'unreadable':
       draft.items.push({ kind: 'event', id, at, tone: 'quiet', text: body.why })
@@ -334,8 +371,37 @@ function approvalOutcome(draft: Draft, index: number, body: Outcome, at: number)
   }
 }
 
-/** They show elsewhere: in the head, as the handoff that follows, as prompt and answer. */
-const SHOWN_ELSEWHERE = new Set(['title', 'moving', 'turn'])
+/** They show elsewhere: in the head, as the handoff that follows, as prompt and answer, among the documents. */
+const SHOWN_ELSEWHERE = new Set(['title', 'moving', 'turn', 'document'])
+
+const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+const Document = v.object({
+  name: v.string(),
+  version: v.number(),
+  value: v.custom<Json>((value) => value !== undefined),
+  schema: v.optional(
+    v.record(
+      v.string(),
+      v.custom<Json>((value) => value !== undefined),
+    ),
+  ),
+  command: v.optional(v.string()),
+  refused: v.optional(v.string()),
+})
+
+function document(draft: Draft, data: Json): void {
+  const parsed = v.safeParse(Document, data)
+  if (!parsed.success) return
+  const { name, version, value, schema, command, refused } = parsed.output
+  const state: DocumentState = {
+    ...{ name, version, value },
+    ...(schema === undefined ? {} : { schema }),
+    ...(command === undefined ? {} : { command }),
+    ...(refused === undefined ? {} : { refused }),
+  }
+  draft.documents = new Map(draft.documents).set(name, state)
+}
 
 function event(draft: Draft, body: EventEntry, seq: number, at: number): void {
   if (body.effect !== undefined) draft.effects = Math.max(draft.effects, body.effect)
@@ -344,6 +410,7 @@ function event(draft: Draft, body: EventEntry, seq: number, at: number): void {
     delete draft.moving
     return
   }
+  if (body.type === 'document' && body.effect !== undefined) document(draft, body.data)
   if (SHOWN_ELSEWHERE.has(body.type)) return
   const tone = body.type === 'error' || body.type === 'failed' ? 'error' : 'quiet'
   draft.items.push({

@@ -1,6 +1,6 @@
 /** An entry opened: decrypted for its place and validated; or marked as unreadable, which is shown and hurts nothing. */
-import { openEntry, type Opened } from '@baton/shared/entries.ts'
-import type { Entry } from '@baton/shared/protocol.ts'
+import { openEntry, type Opened } from '../entries.ts'
+import type { Entry } from '../protocol.ts'
 
 /** Damaged, moved, of another account, or of a newer version. */
 export interface Unreadable {
