@@ -111,6 +111,8 @@ export class Journal {
       open: [],
       previous: 0,
       approvals: [],
+      mode: { value: 'ask', revision: 0 },
+      rules: [],
       agent: { name: 'coder', engine: HASH, bundle: HASH, baseline: HASH, bundle_blob: HASH },
     })
   }

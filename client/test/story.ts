@@ -54,6 +54,8 @@ export async function moved(from: ScriptedRunner, to: ScriptedRunner, sid: strin
     open: [],
     previous: 0,
     approvals: [],
+    mode: { value: 'ask', revision: 0 },
+    rules: [],
     agent: { name: 'coder', engine: zeros, bundle: zeros, baseline: zeros, bundle_blob: zeros },
   })
   await from.release(sid, 'moving', { prefer: to.device.id })

@@ -6,8 +6,8 @@ import main from '../src/agents/coder.ts'
 import { runWith } from '../src/sdk/runtime.ts'
 
 const tools: ToolSpec[] = [
-  { name: 'read', description: '', schema: {}, replay: 'safe', gated: false },
-  { name: 'bash', description: '', schema: {}, replay: 'never', gated: true },
+  { name: 'read', description: '', schema: {}, replay: 'safe', access: 'read' },
+  { name: 'bash', description: '', schema: {}, replay: 'never', access: 'run' },
 ]
 const text = (value: string): Message['content'] => [{ type: 'text', text: value }]
 const use = (id: string, name: string): Message['content'][number] => ({

@@ -23,10 +23,12 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as v from 'valibot'
 import { BatonError, explain } from '@baton/shared/errors.ts'
-import type { Json, Replay, ToolResult } from '@baton/shared/guest.ts'
+import type { Access, Json, Replay, ToolResult } from '@baton/shared/guest.ts'
+import { Rule } from '@baton/shared/journal.ts'
 import { builtinTools } from './tools/index.ts'
 import { bounded } from './tools/text.ts'
 import type { Tool } from './tools/tool.ts'
+import { DEFAULT_SETTINGS, WorkspaceSettings } from './workspace/settings.ts'
 
 const FILES = ['baton.config.ts', 'baton.config.mts', 'baton.config.mjs', 'baton.config.js']
 
@@ -37,8 +39,8 @@ export interface ConfigTool {
   input: { [key: string]: Json }
   /** May it be started again when a crash left its outcome unknown? */
   replay: Replay
-  /** Needs an approval in mode `ask`. Default: true. */
-  gated?: boolean
+  /** What it touches; the mode decides by it whether a call asks first. Default: `run`. */
+  access?: Access
   execute(
     input: Record<string, Json>,
     context: { root: string; signal: AbortSignal },
@@ -47,6 +49,10 @@ export interface ConfigTool {
 
 export interface Config {
   tools?: Record<string, ConfigTool>
+  /** Permission rules: `{ tool: 'bash', prefix: 'npm test', action: 'allow' }`. Deny counts before ask, ask before allow. */
+  rules?: Rule[]
+  /** Where sessions work, which ignored files travel, what makes a new machine ready; see workspace/settings.ts. */
+  workspace?: v.InferInput<typeof WorkspaceSettings>
 }
 
 /** Only for its types. */
@@ -68,12 +74,14 @@ const ConfigSchema = v.strictObject({
         description: v.pipe(v.string(), v.minLength(1)),
         input: v.looseObject({ type: v.literal('object') }),
         replay: v.picklist(['safe', 'never']),
-        gated: v.optional(v.boolean(), true),
+        access: v.optional(v.picklist(['read', 'edit', 'run']), 'run'),
         execute: v.custom<Execute>((value) => typeof value === 'function', 'must be a function'),
       }),
     ),
     {},
   ),
+  rules: v.optional(v.array(Rule), []),
+  workspace: v.optional(WorkspaceSettings, {}),
 })
 
 const Result = v.union([
@@ -85,13 +93,19 @@ const Result = v.union([
   }),
 ])
 
+export interface LoadedConfig {
+  tools: Tool[]
+  rules: Rule[]
+  workspace: WorkspaceSettings
+}
+
 /**
  * The tools that a repository brings; none when it has no config file. `repository`: the folder that holds the file.
  * Throws BatonError `config-invalid`, naming the file and what is wrong in it.
  */
-export async function loadConfig(repository: string): Promise<{ tools: Tool[] }> {
+export async function loadConfig(repository: string): Promise<LoadedConfig> {
   const file = FILES.map((name) => join(repository, name)).find((path) => existsSync(path))
-  if (file === undefined) return { tools: [] }
+  if (file === undefined) return { tools: [], rules: [], workspace: DEFAULT_SETTINGS }
   const parsed = v.safeParse(ConfigSchema, await importDefault(file))
   if (!parsed.success) {
     const words = parsed.issues.map((issue) => `${v.getDotPath(issue) ?? 'the file'}: ${issue.message}`)
@@ -102,10 +116,10 @@ export async function loadConfig(repository: string): Promise<{ tools: Tool[] }>
     if (taken.has(name))
       throw new BatonError('config-invalid', `${file}: the name ${name} is taken by a built-in tool.`)
     const schema = JSON.parse(JSON.stringify(tool.input)) as { [key: string]: Json }
-    const { description, replay, gated } = tool
-    return hostTool({ name, description, schema, replay, gated }, tool.execute)
+    const { description, replay, access } = tool
+    return hostTool({ name, description, schema, replay, access }, tool.execute)
   })
-  return { tools }
+  return { tools, rules: parsed.output.rules, workspace: parsed.output.workspace }
 }
 
 function hostTool(spec: Tool['spec'], execute: Execute): Tool {

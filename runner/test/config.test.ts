@@ -27,7 +27,7 @@ const withTool = (execute: string, more = ''): string => `export default { tools
   execute: ${execute} } } }`
 
 test('no file, no tools', async () => {
-  expect(await loadConfig(folder)).toEqual({ tools: [] })
+  expect(await loadConfig(folder)).toEqual({ tools: [], rules: [] })
 })
 
 test('a tool gets input, root and signal, and answers with text or a result', async () => {
@@ -38,17 +38,17 @@ test('a tool gets input, root and signal, and answers with text or a result', as
     description: 'Deploys.',
     schema: { type: 'object', properties: { tag: { type: 'string' } } },
     replay: 'never',
-    gated: true,
+    access: 'run',
   })
   expect(await tool.execute({ tag: 'v1' }, context)).toEqual({ text: 'v1 /the/root false', is_error: false })
 
   put(
     'baton.config.mjs',
-    withTool("async () => ({ text: 'no', is_error: true, detail: { n: 1 } })", 'gated: false,'),
+    withTool("async () => ({ text: 'no', is_error: true, detail: { n: 1 } })", 'access: "read",'),
   )
   utimesSync(join(folder, 'baton.config.mjs'), 1, 1)
   const changed = await only()
-  expect(changed.spec.gated).toBe(false)
+  expect(changed.spec.access).toBe('read')
   expect(await changed.execute({}, context)).toEqual({ text: 'no', is_error: true, detail: { n: 1 } })
 })
 

@@ -14,7 +14,7 @@ const tools: ToolSpec[] = ['read', 'bash'].map((name) => ({
   description: `Does ${name}.`,
   schema: { type: 'object', properties: { path: { type: 'string' } } },
   replay: 'safe',
-  gated: false,
+  access: 'read',
 }))
 const prompt: Message = { role: 'user', content: [{ type: 'text', text: 'Hello' }] }
 const request: ModelRequest = { system: 'Be brief.', messages: [prompt], tools }

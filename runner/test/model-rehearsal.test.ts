@@ -3,7 +3,13 @@ import type { Json, LlmResult, Message, ToolSpec } from '@baton/shared/guest.ts'
 import { createModel } from '../src/model/index.ts'
 import { REHEARSAL_LABEL, rehearsalModel } from '../src/model/rehearsal.ts'
 
-const spec = (name: string): ToolSpec => ({ name, description: '', schema: {}, replay: 'safe', gated: false })
+const spec = (name: string): ToolSpec => ({
+  name,
+  description: '',
+  schema: {},
+  replay: 'safe',
+  access: 'read',
+})
 const ALL = ['bash', 'read', 'write', 'edit', 'glob', 'grep'].map(spec)
 const quick = rehearsalModel({ pace_ms: 0 })
 

@@ -1,4 +1,6 @@
 /** Parts of the session loop that only show their worth when somebody lies or something dies. */
+import type { Policy } from '../src/session/permissions.ts'
+import { bash } from '../src/tools/bash.ts'
 import { describe, expect, it } from 'vitest'
 import { callDigest, EMPTY_CONVERSATION, extendConversation } from '@baton/shared/digest.ts'
 import { BatonError } from '@baton/shared/errors.ts'
@@ -33,7 +35,8 @@ describe('decisions', () => {
     ...{ effect: 1, digest, approved: true, device: by.id, certificate: by.certificate },
     signature: signDecision(by, { sid: 's', effect: 1, digest, approved: true }),
   })
-  const context = { account: account.id, sid: 's', open: state.open, isRevoked: () => false }
+  const policy: Policy = { mode: 'ask', rules: [], tools: new Map([['bash', bash]]) }
+  const context = { account: account.id, sid: 's', open: state.open, isRevoked: () => false, policy }
 
   it('H8: one of a device of the account counts', () => {
     expect(objectionTo(decisionBy(device), context)).toBeUndefined()
@@ -87,7 +90,7 @@ describe('asks', () => {
     ...{ id, kind: 'tool', input: { name: 'fire', input: {}, approval } },
   })
   const fire: Tool = {
-    spec: { name: 'fire', description: '', schema: {}, replay: 'never', gated: true },
+    spec: { name: 'fire', description: '', schema: {}, replay: 'never', access: 'run' },
     execute: async () => ({ text: '', is_error: false }),
   }
   function liveAsking(...asked: EffectRequest[]): Live {
@@ -99,7 +102,7 @@ describe('asks', () => {
         toStart: new Map(),
         pause: { state: 'quiescent', asked },
       },
-      ...{ start: { mode: 'ask' }, tools: new Map([['fire', fire]]) },
+      ...{ start: { mode: 'ask' }, tools: new Map([['fire', fire]]), rules: [] },
     } as unknown as Live
   }
 

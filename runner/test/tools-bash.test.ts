@@ -203,6 +203,6 @@ test('a workspace that is gone is an error of the runner, not of the model', asy
 })
 
 test('I5: it is never repeated, and says so to the model', () => {
-  expect(bash.spec).toMatchObject({ name: 'bash', replay: 'never', gated: true })
+  expect(bash.spec).toMatchObject({ name: 'bash', replay: 'never', access: 'run' })
   expect(bash.spec.description).toContain('never repeated')
 })

@@ -367,14 +367,14 @@ describe.each(['git', 'no git'])('searching, with %s', (kind) => {
 })
 
 test('every tool has a schema that forbids what it does not know, and the policies of the contract', async () => {
-  const policies = builtinTools().map(({ spec }) => [spec.name, spec.replay, spec.gated])
+  const policies = builtinTools().map(({ spec }) => [spec.name, spec.replay, spec.access])
   expect(policies).toEqual([
-    ['bash', 'never', true],
-    ['read', 'safe', false],
-    ['write', 'safe', true],
-    ['edit', 'safe', true],
-    ['glob', 'safe', false],
-    ['grep', 'safe', false],
+    ['bash', 'never', 'run'],
+    ['read', 'safe', 'read'],
+    ['write', 'safe', 'edit'],
+    ['edit', 'safe', 'edit'],
+    ['glob', 'safe', 'read'],
+    ['grep', 'safe', 'read'],
   ])
   for (const { spec } of builtinTools()) {
     expect(spec.schema).toMatchObject({ type: 'object', additionalProperties: false })

@@ -158,6 +158,11 @@ export const ERRORS = {
     status: 409,
   },
   stopped: { what: 'Stopped by a person.', todo: 'Prompt again when ready.', status: 409 },
+  'not-allowed': {
+    what: 'A rule or the mode of the session forbids this call.',
+    todo: 'Do it another way, or change the mode or the rule.',
+    status: 403,
+  },
   'not-approved': {
     what: 'The call needs an approval of exactly this call.',
     todo: 'Ask for approval, then call with it.',
@@ -172,6 +177,26 @@ export const ERRORS = {
     what: 'The input does not fit what is expected.',
     todo: 'Correct it as the message says.',
     status: 400,
+  },
+  'model-busy': {
+    what: 'The model service has no room for the request now.',
+    todo: 'Wait a moment, then try again; or choose another model.',
+    status: 429,
+  },
+  'model-unreachable': {
+    what: 'The model service did not give a whole answer.',
+    todo: 'Check the connection of this runner, then try again.',
+    status: 502,
+  },
+  'model-key': {
+    what: 'The model service does not accept the key of this runner.',
+    todo: 'Set a valid ANTHROPIC_API_KEY where the runner starts, then try again.',
+    status: 401,
+  },
+  'context-full': {
+    what: "The conversation is longer than the model's context.",
+    todo: 'Compact the conversation, or begin a new session.',
+    status: 413,
   },
   'model-error': {
     what: 'The model service answered with an error.',

@@ -14,7 +14,28 @@ export type Replay = 'safe' | 'never'
 
 export type EffectKind = 'llm' | 'tool' | 'prompt' | 'approve' | 'sleep' | 'emit'
 
-/** One message of a conversation, in the shape of the Anthropic Messages API. `content` is a list of blocks. */
+/**
+ * What the agent may do without asking. `plan`: look, nothing else. `ask`: look; the rest asks. `edit`: also change files of the
+ * workspace. `full`: everything. Rules (permissions.ts) refine it.
+ */
+export type Mode = 'plan' | 'ask' | 'edit' | 'full'
+
+/** What a tool touches. `read`: nothing changes. `edit`: files of the workspace. `run`: anything. */
+export type Access = 'read' | 'edit' | 'run'
+
+/** How much the model should think before it answers. */
+export type Effort = 'low' | 'medium' | 'high'
+
+/** A picture, kept as a sealed blob of the session. */
+export interface ImageRef {
+  blob: string
+  media_type: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
+}
+
+/**
+ * One message of a conversation, in the shape of the Anthropic Messages API. `content` is a list of blocks. A picture stands as
+ * `{type: 'image', source: {type: 'blob', blob, media_type}}`, also inside a tool result; the runner puts its bytes in.
+ */
 export interface Message {
   role: 'user' | 'assistant'
   content: { [key: string]: Json; type: string }[]
@@ -27,9 +48,11 @@ export interface ToolSpec {
   /** JSON Schema of the input. */
   schema: { [key: string]: Json }
   replay: Replay
-  /** In mode `ask` a call needs an approval first. */
-  gated: boolean
+  access: Access
 }
+
+/** A tool that the agent performs itself, in the guest. */
+export type OwnTool = Pick<ToolSpec, 'name' | 'description' | 'schema'>
 
 /**
  * Asks the model. A conversation is append-only and stays in guest memory; a request hands over what is new.
@@ -46,7 +69,9 @@ export interface LlmInput {
   system: string
   /** Names of the tools offered to the model; their specs are in the start message. */
   tools: string[]
+  own_tools?: OwnTool[]
   model?: string
+  effort?: Effort
   max_tokens?: number
 }
 
@@ -60,9 +85,16 @@ export interface LlmResult {
     cache_read_tokens: number
     cache_write_tokens: number
   }
+  /** What the answer cost, in US dollars; absent when the model's price is not known. */
+  cost_usd?: number
+  /** Tokens that the model's context holds; absent when not known. */
+  window?: number
 }
 
-/** Performs a tool. In mode `ask` a gated tool is refused unless `approval` is the effect id of an approval of this very call. */
+/**
+ * Performs a tool. A call that mode and rules do not allow is refused: `not-allowed`, or `not-approved` unless `approval` is the effect
+ * id of an approval of this very call.
+ */
 export interface ToolInput {
   name: string
   input: { [key: string]: Json }
@@ -75,14 +107,18 @@ export interface ToolResult {
   /** Text for the model. Bounded by the runner. */
   text: string
   is_error: boolean
+  images?: ImageRef[]
   /** For people: exit code, diff, counts. Never needed by the agent. */
   detail?: { [key: string]: Json }
 }
 
-/** Waits for a person's prompt. */
-export type PromptInput = Record<string, never>
+/** Waits for a person's prompt. `steer`: for one that is meant for the turn under way; others wait until the turn is over. */
+export interface PromptInput {
+  steer?: boolean
+}
 export interface PromptResult {
   text: string
+  images?: ImageRef[]
   /** The command's id. */
   command: string
 }
@@ -97,7 +133,8 @@ export interface ApproveResult {
   approved: boolean
   /** What the person said with it. */
   note?: string
-  device: string
+  /** Who decided; absent: a rule or the mode did. */
+  device?: string
 }
 
 /** Waits. `ms` counts from the guest's clock at the request. */
@@ -105,10 +142,25 @@ export interface SleepInput {
   ms: number
 }
 
-/** Tells watchers something. Has no outcome. `type` is the agent's own, e.g. `title`, `note`, `done`. */
+/**
+ * Tells watchers something. Has no outcome. `type` is the agent's own, e.g. `title`, `note`, `done`. The SDK tells of documents with the
+ * type `document`; see DocumentState.
+ */
 export interface EmitInput {
   type: string
   data: Json
+}
+
+/** A version of a document, as the event `document` carries it. `version` counts 1, 2, 3 … */
+export interface DocumentState {
+  name: string
+  version: number
+  value: Json
+  /** JSON Schema, for forms. */
+  schema?: { [key: string]: Json }
+  /** Id of the command whose change this answers: applied, or `refused` with the reason (then `value` is as before). */
+  command?: string
+  refused?: string
 }
 
 interface Asked<K extends EffectKind, I> {
@@ -140,7 +192,7 @@ export interface StartMessage {
   seed: string
   /** Milliseconds since 1970 at which the guest's clock starts. */
   now: number
-  mode: 'ask' | 'full'
+  mode: Mode
   tools: ToolSpec[]
   /** What the agent should know of its surroundings: workspace path, branch, platform. */
   about: { [key: string]: Json }
@@ -162,6 +214,36 @@ export interface StopMessage {
   now: number
 }
 
+/** A person changed the mode. */
+export interface ModeMessage {
+  type: 'mode'
+  now: number
+  mode: Mode
+}
+
+/** A person changed settings; those that are not named stay. */
+export interface SettingsMessage {
+  type: 'settings'
+  now: number
+  settings: { [key: string]: Json }
+}
+
+/** A person wants the conversation to be compacted at the next step. */
+export interface CompactMessage {
+  type: 'compact'
+  now: number
+}
+
+/** A person changed a document. `version`: of the value that they saw. The SDK answers with an event `document`. */
+export interface DocumentMessage {
+  type: 'document'
+  now: number
+  command: string
+  name: string
+  version: number
+  value: Json
+}
+
 /** A fork draws other random numbers than its origin (F58). */
 export interface ReseedMessage {
   type: 'reseed'
@@ -174,7 +256,16 @@ export interface ResendMessage {
   effect: number
 }
 
-export type GuestMessage = StartMessage | OutcomeMessage | StopMessage | ReseedMessage | ResendMessage
+export type GuestMessage =
+  | StartMessage
+  | OutcomeMessage
+  | StopMessage
+  | ModeMessage
+  | SettingsMessage
+  | CompactMessage
+  | DocumentMessage
+  | ReseedMessage
+  | ResendMessage
 
 /** The guest rests. What it asked for since the last pause stands in `asked`, in order. */
 export type Pause =

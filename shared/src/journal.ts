@@ -11,8 +11,23 @@ const json = v.custom<Json>((value) => value !== undefined)
 const jsonObject = v.record(v.string(), json)
 const effectError = v.object({ code: v.string(), message: v.string() })
 
-export const Mode = v.picklist(['ask', 'full'])
+export const Mode = v.picklist(['plan', 'ask', 'edit', 'full'])
 export type Mode = v.InferOutput<typeof Mode>
+
+/** A permission rule; see permissions.ts for what it matches. */
+export const Rule = v.object({
+  tool: v.pipe(v.string(), v.minLength(1)),
+  /** For `bash` the beginning of a command, in whole words; for tools with a path, of the path. Absent: every call. */
+  prefix: v.optional(v.pipe(v.string(), v.minLength(1))),
+  action: v.picklist(['allow', 'ask', 'deny']),
+})
+export type Rule = v.InferOutput<typeof Rule>
+
+export const Image = v.object({
+  blob: Hash,
+  media_type: v.picklist(['image/png', 'image/jpeg', 'image/gif', 'image/webp']),
+})
+export type Image = v.InferOutput<typeof Image>
 
 // ---- commands -------------------------------------------------------------------------------------------------------
 
@@ -26,18 +41,31 @@ export const StartCommand = v.object({
 })
 export type StartCommand = v.InferOutput<typeof StartCommand>
 
-export const PromptCommand = v.object({ text: v.pipe(v.string(), v.minLength(1)) })
+/**
+ * A prompt. `steer`: it is meant for the turn under way, and delivered at its next step; else it waits for the end of the turn. Images
+ * are stored as blobs of the session before.
+ */
+export const PromptCommand = v.pipe(
+  v.object({
+    text: v.string(),
+    images: v.optional(v.pipe(v.array(Image), v.maxLength(20))),
+    steer: v.optional(v.boolean()),
+  }),
+  v.check(({ text, images }) => text !== '' || (images?.length ?? 0) > 0, 'a prompt needs text or a picture'),
+)
 export type PromptCommand = v.InferOutput<typeof PromptCommand>
 
 /**
- * An answer to an approval. `signature`: signDecision over session, effect, digest and answer, by the device that the
- * account vouches for with `certificate` (I10): the runner need not believe the relay about who sent it.
+ * An answer to an approval. `signature`: signDecision over session, effect, digest, answer and rule, by the device that the
+ * account vouches for with `certificate` (I10): the runner need not believe the relay about who sent it. `always`: calls that this
+ * rule allows are allowed from now on, in this session; it must allow the call that was approved.
  */
 export const DecisionCommand = v.object({
   effect: count,
   digest: Hash,
   approved: v.boolean(),
   note: v.optional(v.string()),
+  always: v.optional(Rule),
   device: v.string(),
   certificate: v.string(),
   signature: v.string(),
@@ -51,19 +79,48 @@ export type StopCommand = v.InferOutput<typeof StopCommand>
 export const MoveCommand = v.object({ label: v.string() })
 export type MoveCommand = v.InferOutput<typeof MoveCommand>
 
+/**
+ * Changes the mode. `revision`: how many changes the session has had before, so that an old one can't be played again.
+ * `signature`: signMode, as for a decision.
+ */
+export const ModeCommand = v.object({
+  mode: Mode,
+  revision: count,
+  device: v.string(),
+  certificate: v.string(),
+  signature: v.string(),
+})
+export type ModeCommand = v.InferOutput<typeof ModeCommand>
+
+/** Changes settings of the agent, e.g. `model`, `effort`; those that are not named stay. */
+export const SettingsCommand = v.object({ settings: jsonObject })
+export type SettingsCommand = v.InferOutput<typeof SettingsCommand>
+
+/** Asks for the conversation to be compacted at the agent's next step. */
+export const CompactCommand = v.object({})
+export type CompactCommand = v.InferOutput<typeof CompactCommand>
+
+/** Changes a document. `version`: of the value that the person saw; the agent refuses a change of an older one. */
+export const DocumentCommand = v.object({ name: v.string(), version: count, value: json })
+export type DocumentCommand = v.InferOutput<typeof DocumentCommand>
+
 export const COMMANDS = {
   start: StartCommand,
   prompt: PromptCommand,
   decision: DecisionCommand,
   stop: StopCommand,
   move: MoveCommand,
+  mode: ModeCommand,
+  settings: SettingsCommand,
+  compact: CompactCommand,
+  document: DocumentCommand,
 } as const
 
 // ---- entries --------------------------------------------------------------------------------------------------------
 
 const receivedBase = { id: Id, device: v.string(), now: count }
 
-/** The consumed command, whole, and what its consumption means. A decision that came too late has `late`. */
+/** The consumed command, whole, and what its consumption means. A decision or change of mode that does not count has `late`: why. */
 export const Received = v.variant('kind', [
   v.object({
     ...receivedBase,
@@ -71,6 +128,8 @@ export const Received = v.variant('kind', [
     command: StartCommand,
     /** The message that the guest gets, whole: tools and surroundings as the first runner saw them. Absent: the start failed. */
     start: v.optional(v.custom<StartMessage>((value) => typeof value === 'object' && value !== null)),
+    /** Permission rules of the config there and then. */
+    rules: v.optional(v.array(Rule)),
   }),
   v.object({ ...receivedBase, kind: v.literal('prompt'), command: PromptCommand }),
   v.object({
@@ -81,6 +140,10 @@ export const Received = v.variant('kind', [
   }),
   v.object({ ...receivedBase, kind: v.literal('stop'), command: StopCommand }),
   v.object({ ...receivedBase, kind: v.literal('move'), command: MoveCommand, place: Placement }),
+  v.object({ ...receivedBase, kind: v.literal('mode'), command: ModeCommand, late: v.optional(v.string()) }),
+  v.object({ ...receivedBase, kind: v.literal('settings'), command: SettingsCommand }),
+  v.object({ ...receivedBase, kind: v.literal('compact'), command: CompactCommand }),
+  v.object({ ...receivedBase, kind: v.literal('document'), command: DocumentCommand }),
   /** What can't be opened can't be applied by anybody, and must not stand in the way. `why` is for people. */
   v.object({
     ...receivedBase,
@@ -100,6 +163,8 @@ export const Intent = v.object({
   /** 1, 2, 3 …; a later attempt of the same effect is an intent of its own (F27). */
   attempt: count,
   now: count,
+  /** Why this attempt follows a failed one, and when it starts at the earliest (F75). */
+  retry: v.optional(v.object({ code: v.string(), message: v.string(), not_before: count })),
   tool: v.optional(
     v.object({
       name: v.string(),
@@ -112,6 +177,7 @@ export const Intent = v.object({
   /** Counts only: the conversation is in guest memory. */
   llm: v.optional(v.object({ prior: count, added: count, model: v.optional(v.string()) })),
   sleep: v.optional(v.object({ until: count })),
+  prompt: v.optional(v.object({ steer: v.boolean() })),
 })
 export type Intent = v.InferOutput<typeof Intent>
 
@@ -153,6 +219,9 @@ export const SnapshotEntry = v.object({
   previous: count,
   /** Approvals given and not used yet. */
   approvals: v.array(v.object({ effect: count, digest: Hash })),
+  /** The mode then and how often it was changed, and the rules that people gave with decisions (F38). */
+  mode: v.object({ value: Mode, revision: count }),
+  rules: v.array(Rule),
   agent: v.object({
     name: v.string(),
     engine: Hash,
@@ -208,6 +277,8 @@ export const RunnerAbout = v.object({
   platform: v.string(),
   /** `rehearsal`: the built-in scripted model, because no key is configured. */
   model: v.picklist(['anthropic', 'rehearsal']),
+  /** Models that a person may choose from, the default first. */
+  models: v.optional(v.array(v.string())),
   workspaces: v.array(v.object({ path: v.string(), name: v.string(), branch: v.optional(v.string()) })),
 })
 export type RunnerAbout = v.InferOutput<typeof RunnerAbout>
@@ -218,7 +289,7 @@ export const DeviceAbout = v.object({
 })
 export type DeviceAbout = v.InferOutput<typeof DeviceAbout>
 
-/** Partial text of a running model call, as a `delta` carries it. */
+/** Partial text of a running model call, or the newest output of a running tool, as a `delta` carries it. */
 export const Delta = v.object({ text: v.string() })
 
 export type { LlmResult, ToolResult, Status }

@@ -107,6 +107,8 @@ export interface DecisionBinding {
   effect: number
   digest: string
   approved: boolean
+  /** Given with an approval: calls like this one are allowed from now on. */
+  always?: { tool: string; prefix?: string | undefined; action: string } | undefined
 }
 
 export function signDecision(device: Device, binding: DecisionBinding): string {
@@ -117,8 +119,28 @@ export function verifyDecision(device: string, binding: DecisionBinding, signatu
   return verify(signature, decisionText(binding), device)
 }
 
-function decisionText({ sid, effect, digest, approved }: DecisionBinding): Uint8Array {
-  return utf8(`baton1|decision|${sid}|${effect}|${digest}|${approved ? 'approve' : 'deny'}`)
+function decisionText({ sid, effect, digest, approved, always }: DecisionBinding): Uint8Array {
+  const rule = always ? `|${JSON.stringify([always.tool, always.prefix ?? null, always.action])}` : ''
+  return utf8(`baton1|decision|${sid}|${effect}|${digest}|${approved ? 'approve' : 'deny'}${rule}`)
+}
+
+/** What the signature of a change of mode says. `revision`: how many changes the session has had before. */
+export interface ModeBinding {
+  sid: string
+  revision: number
+  mode: string
+}
+
+export function signMode(device: Device, binding: ModeBinding): string {
+  return toBase64(ed25519.sign(modeText(binding), device.secret))
+}
+
+export function verifyMode(device: string, binding: ModeBinding, signature: string): boolean {
+  return verify(signature, modeText(binding), device)
+}
+
+function modeText({ sid, revision, mode }: ModeBinding): Uint8Array {
+  return utf8(`baton1|mode|${sid}|${revision}|${mode}`)
 }
 
 /**

@@ -113,7 +113,17 @@ export const Entry = v.object({
 })
 export type Entry = v.InferOutput<typeof Entry>
 
-export const CommandKind = v.picklist(['start', 'prompt', 'decision', 'stop', 'move'])
+export const CommandKind = v.picklist([
+  'start',
+  'prompt',
+  'decision',
+  'stop',
+  'move',
+  'mode',
+  'settings',
+  'compact',
+  'document',
+])
 export type CommandKind = v.InferOutput<typeof CommandKind>
 
 /** A command as it waits in a session's inbox. `device`: who sent it, as signed in. */

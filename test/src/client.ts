@@ -1,4 +1,5 @@
 /** A device of an account as tests need it: sends commands, decides, reads journals. */
+import type { Mode } from '@baton/shared/guest.ts'
 import type * as v from 'valibot'
 import { openEntry, type Opened } from '@baton/shared/entries.ts'
 import type { COMMANDS, SessionMeta } from '@baton/shared/journal.ts'
@@ -35,7 +36,7 @@ export class TestClient implements AsyncDisposable {
   /** Makes a session and starts it; resolves with its id. */
   async start(
     where: Placement,
-    start: Omit<CommandBody<'start'>, 'mode'> & { mode?: 'ask' | 'full' },
+    start: Omit<CommandBody<'start'>, 'mode'> & { mode?: Mode },
     title = 'test',
   ): Promise<string> {
     const sid = newId()

@@ -2,6 +2,7 @@
  * A relay with its own Redis, a model server, a repository and runners of one account, all of them real processes: what
  * takeover and fault tests need.
  */
+import type { Mode } from '@baton/shared/guest.ts'
 import { join } from 'node:path'
 import { newAccount, newDevice, type Account } from '@baton/shared/keys.ts'
 import { saveIdentity, saveRelay } from '@baton/runner/daemon/identity.ts'
@@ -99,7 +100,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /** Starts a session of the coder in the repository. */
-  session(on: ClusterRunner, mode: 'ask' | 'full' = 'ask'): Promise<string> {
+  session(on: ClusterRunner, mode: Mode = 'ask'): Promise<string> {
     return this.client.start({ prefer: on.id }, { agent: 'coder', workspace: this.repo, mode })
   }
 

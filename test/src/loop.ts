@@ -23,7 +23,7 @@ const silent = pino({ level: 'silent' })
 
 export interface TestTool {
   replay?: ToolSpec['replay']
-  gated?: boolean
+  access?: ToolSpec['access']
   run: (input: Record<string, Json>, signal: AbortSignal) => Promise<string>
 }
 
@@ -120,15 +120,16 @@ export class Loop implements AsyncDisposable {
       agent: async () => new Uint8Array([1, 2, 3]),
       harness: harness ?? (() => new ScriptHarness(program)),
       tools: async () => Object.entries(tools).map(([name, tool]) => toolOf(name, tool)),
+      rules: async () => [],
       openWorkspace: async () => fakeWorkspace(),
       restoreWorkspace: async () => ({ workspace: fakeWorkspace() }),
     }
   }
 }
 
-function toolOf(name: string, { replay = 'safe', gated = false, run }: TestTool): Tool {
+function toolOf(name: string, { replay = 'safe', access = 'read', run }: TestTool): Tool {
   return {
-    spec: { name, description: name, schema: { type: 'object' }, replay, gated },
+    spec: { name, description: name, schema: { type: 'object' }, replay, access },
     execute: async (input, { signal }) => ({ text: await run(input, signal), is_error: false }),
   }
 }

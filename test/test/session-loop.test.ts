@@ -143,7 +143,7 @@ describe('approvals', () => {
       ran.push(input)
       return 'ok'
     }
-    await using loop = await Loop.open({ program, tools: { bash: { gated: true, replay: 'never', run } } })
+    await using loop = await Loop.open({ program, tools: { bash: { access: 'run', replay: 'never', run } } })
     const { id } = await loop.runner('one')
     const sid = await loop.start(id)
     await loop.client.untilEntries(sid, 'an approval is asked for', has('intent'))
@@ -162,7 +162,7 @@ describe('approvals', () => {
   })
 
   it('H8: a decision counts once (F32); a second one, a foreign one and one for another call are told to be late', async () => {
-    await using loop = await Loop.open({ program, tools: { bash: { gated: true, run: async () => 'ok' } } })
+    await using loop = await Loop.open({ program, tools: { bash: { access: 'run', run: async () => 'ok' } } })
     const { id } = await loop.runner('one')
     const sid = await loop.start(id)
     const digest = callDigest('bash', { command: 'ls' })
@@ -256,7 +256,7 @@ describe('another runner takes over', () => {
       return null
     }
     const run = async (): Promise<string> => `call ${++calls}`
-    await using loop = await Loop.open({ program, tools: { bash: { gated: true, replay: 'never', run } } })
+    await using loop = await Loop.open({ program, tools: { bash: { access: 'run', replay: 'never', run } } })
     const [one, two] = [await loop.runner('one'), await loop.runner('two')]
     const sid = await loop.start(one.id)
     await loop.client.untilEntries(
@@ -351,7 +351,7 @@ describe('files', () => {
       version++
       return 'written'
     }
-    const tools = { write: { gated: true, run: write }, look: { run: async () => 'seen' } }
+    const tools = { write: { access: 'run' as const, run: write }, look: { run: async () => 'seen' } }
     await using loop = await Loop.open({ program, tools })
     const { client } = loop
     const { id } = await loop.runner('one', { openWorkspace: async () => workspace })

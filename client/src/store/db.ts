@@ -2,6 +2,7 @@
  * What this device keeps, in IndexedDB. Entries, session metadata and names are kept sealed, as they came from the relay; the
  * identity, drafts and the text of queued prompts are plain, because only this device has them.
  */
+import type { Mode } from '@baton/shared/guest.ts'
 import { deleteDB, openDB, type DBSchema, type IDBPDatabase } from 'idb'
 import type { DeviceInfo, Entry, RunnerInfo, SessionInfo } from '@baton/shared/protocol.ts'
 import type { OutboxItem } from './outbox.ts'
@@ -17,7 +18,7 @@ export interface Seen {
 export interface LastUsed {
   runner: string
   workspace: string
-  mode: 'ask' | 'full'
+  mode: Mode
 }
 
 interface Schema extends DBSchema {

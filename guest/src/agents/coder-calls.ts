@@ -28,8 +28,9 @@ export async function performCall(call: Block): Promise<Block> {
 /** The decision of a person, or undefined when the call needs none. */
 async function approvalFor(name: string, input: { [key: string]: Json }): Promise<Decision | undefined> {
   const { mode, tools } = start()
-  const gated = tools.find((spec) => spec.name === name)?.gated === true
-  return mode === 'ask' && gated ? approve(name, input) : undefined
+  const access = tools.find((spec) => spec.name === name)?.access ?? 'read'
+  const asks = access !== 'read' && (mode === 'ask' || (mode === 'edit' && access === 'run'))
+  return asks ? approve(name, input) : undefined
 }
 
 function explain({ code, message }: EffectFailed): string {

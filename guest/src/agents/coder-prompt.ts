@@ -1,12 +1,12 @@
 /** What the model is told before anything else. */
-import type { Json } from 'baton'
+import type { Json, Mode } from 'baton'
 
 /** The system prompt for a workspace, as the start message describes it. */
-export function systemPrompt(about: { [key: string]: Json }, mode: 'ask' | 'full'): string {
+export function systemPrompt(about: { [key: string]: Json }, mode: Mode): string {
   const facts = Object.entries(about).map(
     ([name, value]) => `- ${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
   )
-  return `${rules}\n\n${mode === 'ask' ? asking : full}\n\nWhere you are:\n${facts.join('\n')}`
+  return `${rules}\n\n${mode === 'full' ? full : asking}\n\nWhere you are:\n${facts.join('\n')}`
 }
 
 const rules = `You are Baton's coding agent. You work in the user's repository with the tools you are given, and the user

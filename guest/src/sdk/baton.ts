@@ -23,7 +23,18 @@ import { session } from './session.ts'
 export { conversation, llm, type Conversation, type LlmOptions } from './conversation.ts'
 export { EffectFailed } from './effects.ts'
 export { onStop, stopping } from './session.ts'
-export type { Json, LlmResult, Message, ToolResult, ToolSpec } from '@baton/shared/guest.ts'
+export type {
+  Access,
+  Effort,
+  ImageRef,
+  Json,
+  LlmResult,
+  Mode,
+  OwnTool,
+  Message,
+  ToolResult,
+  ToolSpec,
+} from '@baton/shared/guest.ts'
 
 type Input = ToolInput['input']
 

@@ -53,6 +53,10 @@ export async function createHands({
       const own = ownFolder(folder)
       return [...builtinTools(), ...(own === undefined ? [] : (await loadConfig(own)).tools)]
     },
+    rules: async (folder) => {
+      const own = ownFolder(folder)
+      return own === undefined ? [] : (await loadConfig(own)).rules
+    },
     openWorkspace: async (sid, folder) => {
       if (!folders.includes(folder))
         throw new BatonError('workspace-missing', `(${folder} is not served by this runner)`)

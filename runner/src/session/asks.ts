@@ -2,12 +2,13 @@
 import { BatonError } from '@baton/shared/errors.ts'
 import { utf8 } from '@baton/shared/bytes.ts'
 import { callDigest } from '@baton/shared/digest.ts'
-import type { Replay } from '@baton/shared/guest.ts'
+import type { ApproveResult, Json, Replay } from '@baton/shared/guest.ts'
 import type { Intent } from '@baton/shared/journal.ts'
 import { LIMITS } from '@baton/shared/protocol.ts'
 import type { Draft } from './journal.ts'
 import type { Live } from './live.ts'
-import { checkApproval, failureOf } from './perform.ts'
+import { failureOf } from './perform.ts'
+import { objectionToCall, ruledDecision, type Policy } from './permissions.ts'
 import { digestOf, intentOf, type AwaitedRequest } from './requests.ts'
 
 /** How often an effect may be started before a person is asked (F27). */
@@ -54,7 +55,11 @@ export function sortAsks(live: Live, now: number): { drafts: Draft[]; fresh: Awa
     drafts.push({ kind: 'intent', body: boundedIntent(request, replayOf(live, request), now) })
     if (refusal)
       drafts.push({ kind: 'outcome', body: { effect: request.id, now, error: failureOf(refusal) } })
-    else allowed.push(request)
+    else {
+      const ruled = request.kind === 'approve' ? ruledDecision(policyOf(live), request.input) : undefined
+      if (ruled) drafts.push(outcomeOf(request.id, now, ruled))
+      else allowed.push(request)
+    }
   }
   return { drafts, fresh: allowed }
 }
@@ -90,11 +95,14 @@ function refusalOf(live: Live, request: AwaitedRequest, isStopping: boolean): Ba
   if (request.kind !== 'llm' && isTooLarge(request.input))
     return new BatonError('too-large', `(${request.kind})`)
   if (request.kind !== 'tool') return undefined
-  const tool = live.tools.get(request.input.name)
-  const refusal = checkApproval(tool, request.input, live.start.mode, live.state.approvals)
+  const refusal = objectionToCall(policyOf(live), request.input, live.state.approvals)
   // Used up at once: the same slice may ask again (H7).
   if (!refusal && request.input.approval !== undefined) live.state.approvals.delete(request.input.approval)
   return refusal
+}
+
+export function policyOf({ state, rules, tools }: Live): Policy {
+  return { mode: state.mode.value, rules: [...rules, ...state.rules], tools }
 }
 
 /** Waiting can always be taken up again, and a model may be asked again; a tool says for itself. */
@@ -119,6 +127,10 @@ export function adoptOrphans(live: Live, now: number): Draft[] {
     } else live.toStart.set(effect, 'again')
   }
   return drafts
+}
+
+function outcomeOf(effect: number, now: number, result: ApproveResult): Draft {
+  return { kind: 'outcome', body: { effect, now, result: result as unknown as Json } }
 }
 
 function outcomeError(effect: number, now: number, error: BatonError): Draft {

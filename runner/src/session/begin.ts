@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { fromUtf8 } from '@baton/shared/bytes.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectRequest, Pause, StartMessage, ToolSpec } from '@baton/shared/guest.ts'
-import type { SnapshotEntry, StartCommand } from '@baton/shared/journal.ts'
+import type { Rule, SnapshotEntry, StartCommand } from '@baton/shared/journal.ts'
 import { sessionSeed } from '@baton/shared/keys.ts'
 import type { BlobStore } from '@baton/shared/blobs.ts'
 import type { Harness } from '../harness.ts'
@@ -24,6 +24,8 @@ export interface Begun {
   asked: number
   state: SessionState
   start: StartMessage
+  /** Rules of the config where the session began. */
+  rules: Rule[]
   /** The workspace folder as the person named it, on the machine where the session began. */
   folder: string
   /** Seq of the snapshot that the guest was restored from; 0: none yet. */
@@ -103,6 +105,7 @@ export async function restoreGuest(
       agent,
       state,
       start: received.body.start,
+      rules: received.body.rules ?? [],
       folder: received.body.command.workspace,
       asked,
       snapshot: at.snapshot,
@@ -147,6 +150,8 @@ async function readState(
     })(),
   ])
   for (const approval of entry.approvals) state.approvals.set(approval.effect, approval.digest)
+  state.mode = { ...entry.mode }
+  state.rules = [...entry.rules]
   if (checkpoint) fold(state, { ...checkpoint, kind: 'checkpoint' })
   for (const opened of earlier.toSorted((a, b) => a.seq - b.seq)) fold(state, opened)
   for (const opened of tail) fold(state, opened)

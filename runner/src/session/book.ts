@@ -2,7 +2,8 @@
 import type { BlobStore } from '@baton/shared/blobs.ts'
 import { fromUtf8, utf8 } from '@baton/shared/bytes.ts'
 import type { GuestMessage, Json } from '@baton/shared/guest.ts'
-import type { Outcome, SnapshotEntry } from '@baton/shared/journal.ts'
+import { BatonError } from '@baton/shared/errors.ts'
+import type { Outcome, Received, SnapshotEntry } from '@baton/shared/journal.ts'
 import { LIMITS, type Status } from '@baton/shared/protocol.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 import type { Draft, Journal } from './journal.ts'
@@ -65,18 +66,21 @@ export class Book {
       open: Array.from(live.state.open.values(), (open) => open.seq),
       previous: live.snapshot,
       approvals: Array.from(live.state.approvals, ([effect, digest]) => ({ effect, digest })),
+      mode: live.state.mode,
+      rules: live.state.rules,
     }
     const blobs = [...chain, live.agent.bundle_blob, ...(asks === undefined ? [] : [asks])]
     return { kind: 'snapshot', body, blobs }
   }
 
   /** The first snapshot of a session: the guest at its baseline, no pages. `start`: seq that the start entry will have. */
-  baselineDraft({ agent }: Live, start: number): Draft {
+  baselineDraft({ agent, start: { mode } }: Live, start: number): Draft {
     return {
       kind: 'snapshot',
       body: {
         ...{ chain: [], bytes: 0, state: 'baseline', covers: start - 1, undelivered: [], asked: 0 },
         ...{ start, open: [], previous: 0, approvals: [], agent },
+        ...{ mode: { value: mode, revision: 0 }, rules: [] },
       },
       blobs: [agent.bundle_blob],
     }
@@ -85,9 +89,7 @@ export class Book {
   /** What the guest gets to hear of an entry. */
   async messageOf({ entry }: Deliverable): Promise<GuestMessage> {
     if (entry.kind === 'outcome') return this.#outcomeMessage(entry.body)
-    const { body } = entry
-    if (body.kind === 'start' && body.start) return body.start
-    return { type: 'stop', now: body.now }
+    return messageOfReceived(entry.body)
   }
 
   async #outcomeMessage(outcome: Outcome): Promise<GuestMessage> {
@@ -103,6 +105,26 @@ export class Book {
   #store(value: unknown): Promise<string> {
     return this.blobs.put(this.journal.sid, this.journal.key, utf8(JSON.stringify(value)))
   }
+}
+
+function messageOfReceived(body: Received): GuestMessage {
+  const { now, id } = body
+  switch (body.kind) {
+    case 'start':
+      if (body.start) return body.start
+      break
+    case 'stop':
+      return { type: 'stop', now }
+    case 'mode':
+      return { type: 'mode', now, mode: body.command.mode }
+    case 'settings':
+      return { type: 'settings', now, settings: body.command.settings }
+    case 'compact':
+      return { type: 'compact', now }
+    case 'document':
+      return { type: 'document', now, command: id, ...body.command }
+  }
+  throw new BatonError('journal-gap', `(a ${body.kind} is no message for the guest)`)
 }
 
 /** The status when the drafts are written: an outcome or a start message gives the guest something to do. */

@@ -3,7 +3,7 @@ import { explain } from '@baton/shared/errors.ts'
 import { openCommand } from '@baton/shared/entries.ts'
 import type { Received } from '@baton/shared/journal.ts'
 import type { Command, Placement } from '@baton/shared/protocol.ts'
-import { objectionTo, type DecisionContext } from './decisions.ts'
+import { objectionTo, objectionToMode, type DecisionContext } from './decisions.ts'
 import type { Draft } from './journal.ts'
 import type { SessionState } from './state.ts'
 
@@ -65,13 +65,17 @@ function decide(command: Command, context: InboxContext): Consumption {
         drafts: [received({ kind: 'start', command: openCommand(key, sid, { ...command, kind: 'start' }) })],
       }
     case 'prompt': {
-      const open = Array.from(state.open.values()).find(({ intent }) => intent.kind === 'prompt')
-      if (!open) return 'later'
+      const waiting = Array.from(state.open.values()).filter(({ intent }) => intent.kind === 'prompt')
+      if (waiting.length === 0) return 'later'
       const body = openCommand(key, sid, { ...command, kind: 'prompt' })
-      const result = { text: body.text, command: command.id }
+      const open =
+        waiting.find(({ intent }) => !intent.prompt?.steer) ?? (body.steer === true ? waiting[0] : undefined)
+      if (!open) return 'later'
+      const { text, images } = body
+      const result = { text, command: command.id, ...(images ? { images } : {}) }
       return {
         drafts: [
-          received({ kind: 'prompt', command: body }),
+          { ...received({ kind: 'prompt', command: body }), blobs: (images ?? []).map(({ blob }) => blob) },
           { kind: 'outcome', body: { effect: open.intent.effect, now, result } },
         ],
       }
@@ -89,6 +93,26 @@ function decide(command: Command, context: InboxContext): Consumption {
         ],
       }
     }
+    case 'mode': {
+      const body = openCommand(key, sid, { ...command, kind: 'mode' })
+      const objection = { ...context, open: state.open, revision: state.mode.revision }
+      const late = objectionToMode(body, objection)
+      return { drafts: [received({ kind: 'mode', command: body, ...(late === undefined ? {} : { late }) })] }
+    }
+    case 'settings':
+      return {
+        drafts: [
+          received({ kind: 'settings', command: openCommand(key, sid, { ...command, kind: 'settings' }) }),
+        ],
+      }
+    case 'compact':
+      return { drafts: [received({ kind: 'compact', command: {} })] }
+    case 'document':
+      return {
+        drafts: [
+          received({ kind: 'document', command: openCommand(key, sid, { ...command, kind: 'document' }) }),
+        ],
+      }
     case 'stop':
       return { drafts: [received({ kind: 'stop', command: {} }), ...stopApprovals(state, now)], next: 'stop' }
     case 'move': {

@@ -1,6 +1,7 @@
 /** A session's guest and everything around it while a runner holds it. */
 import type { EffectRequest, Pause, StartMessage } from '@baton/shared/guest.ts'
 import type { Harness } from '../harness.ts'
+import type { Rule } from '@baton/shared/journal.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 import type { Agent } from './begin.ts'
@@ -15,6 +16,8 @@ export interface Live {
   readonly state: SessionState
   readonly start: StartMessage
   readonly tools: ReadonlyMap<string, Tool>
+  /** From configs: of the runner where the session began, and what restricts it here. */
+  readonly rules: readonly Rule[]
   /** Settles when the files are there; a restored guest goes on meanwhile. */
   readonly workspace: Promise<Workspace>
   readonly checkpoints: Checkpoints
@@ -44,6 +47,7 @@ export function newLive(
     | 'state'
     | 'start'
     | 'tools'
+    | 'rules'
     | 'workspace'
     | 'checkpoints'
     | 'pause'

@@ -10,6 +10,7 @@ import { openCommand } from '@baton/shared/entries.ts'
 import { arrived, failure, notice, type Draft } from './journal.ts'
 import { newLive, type Live } from './live.ts'
 import type { Lease, SessionOptions } from './options.ts'
+import { restricting } from './permissions.ts'
 import type { Snapshots } from './snapshots.ts'
 import { emptyState } from './state.ts'
 
@@ -42,6 +43,7 @@ export async function start(
   try {
     const workspace = await options.openWorkspace(lease.sid, body.workspace)
     const tools = await options.tools(body.workspace)
+    const rules = await options.rules(body.workspace)
     const message = await startMessage(
       options,
       lease.sid,
@@ -51,14 +53,14 @@ export async function start(
     )
     const { harness, agent } = await openGuest(options, journal, blobs, body)
     const live = newLive({
-      ...{ harness, agent, start: message, state: emptyState(), snapshot: 0, previous: 0 },
+      ...{ harness, agent, start: message, rules, state: emptyState(), snapshot: 0, previous: 0 },
       checkpoints: new Checkpoints(blobs, lease.sid, journal.key, undefined),
       tools: new Map(tools.map((tool) => [tool.spec.name, tool])),
       workspace: Promise.resolve(workspace),
       pause: { state: 'quiescent', asked: [] },
       asked: 0,
     })
-    const first: Draft = { kind: 'received', body: { ...received, start: message }, consumes }
+    const first: Draft = { kind: 'received', body: { ...received, start: message, rules }, consumes }
     const where = notice(`Works on a copy of the files: ${workspace.root}`)
     await book.append(live, [first, book.baselineDraft(live, journal.tail + 1), where])
     storeFirst(opening, live.checkpoints, workspace)
@@ -104,7 +106,8 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
   workspace.catch((error: unknown) => opening.log(`workspace not restored: ${explain(error)}`))
   try {
     const tools = new Map((await options.tools(begun.folder)).map((tool) => [tool.spec.name, tool]))
-    const live = newLive({ ...begun, tools, workspace, checkpoints })
+    const rules = [...begun.rules, ...restricting(await options.rules(begun.folder))]
+    const live = newLive({ ...begun, tools, rules, workspace, checkpoints })
     await book.append(live, adoptOrphans(live, Date.now()))
     // When the guest runs again: it need not wait for this.
     opening.write(arrived())

@@ -5,7 +5,7 @@ import type { Harness } from '../harness.ts'
 import type { Model } from '../model/model.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Workspace } from '../workspace/workspace.ts'
-import type { CheckpointEntry } from '@baton/shared/journal.ts'
+import type { CheckpointEntry, Rule } from '@baton/shared/journal.ts'
 import type { RelayLink } from './link.ts'
 
 export interface RestoredWorkspace {
@@ -28,6 +28,8 @@ export interface SessionOptions {
   harness: (bundle: Uint8Array) => Harness
   /** Tools for sessions of a workspace folder, or of what stands for it on this runner. */
   tools: (folder: string) => Promise<Tool[]>
+  /** Permission rules of that folder's config. */
+  rules: (folder: string) => Promise<Rule[]>
   /** Throws BatonError `workspace-missing`, `workspace-not-git`, `workspace-no-commit`. */
   openWorkspace: (sid: string, folder: string) => Promise<Workspace>
   restoreWorkspace: (

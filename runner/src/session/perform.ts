@@ -1,8 +1,6 @@
 /** Performs effects: model calls, tools, sleeps. Prompts and approvals are answered by people, through the inbox. */
-import { callDigest } from '@baton/shared/digest.ts'
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { EffectError, Json, LlmInput, Message, ToolInput, ToolSpec } from '@baton/shared/guest.ts'
-import type { Mode } from '@baton/shared/journal.ts'
 import type { Model } from '../model/model.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Workspace } from '../workspace/workspace.ts'
@@ -43,23 +41,6 @@ export async function performLlm(
     const failure = failureOf(error)
     return { error: failure, ...(failure.code === 'stopped' && said !== '' ? { partial: said } : {}) }
   }
-}
-
-/**
- * May this call run? In mode `ask` a gated tool needs an approval of exactly this call, and each approval serves once (I10).
- * The agent asks for it; the runner does not take the agent's word.
- */
-export function checkApproval(
-  tool: Tool | undefined,
-  input: ToolInput,
-  mode: Mode,
-  approvals: ReadonlyMap<number, string>,
-): BatonError | undefined {
-  if (!tool) return new BatonError('unknown-tool', `(${input.name})`)
-  if (mode === 'full' || !tool.spec.gated) return undefined
-  const digest = input.approval === undefined ? undefined : approvals.get(input.approval)
-  if (digest === callDigest(input.name, input.input)) return undefined
-  return new BatonError('not-approved', `(${input.name})`)
 }
 
 export async function performTool(

@@ -35,7 +35,7 @@ export function intentOf(request: AwaitedRequest, replay: Replay, attempt: numbe
     case 'sleep':
       return { ...intent, sleep: { until: now + request.input.ms } }
     case 'prompt':
-      return intent
+      return request.input.steer === true ? { ...intent, prompt: { steer: true } } : intent
   }
 }
 
@@ -61,6 +61,7 @@ export function requestOf(intent: Intent): AwaitedRequest | undefined {
   }
   if (intent.approve) return { id, kind: 'approve', input: intent.approve }
   if (intent.sleep) return { id, kind: 'sleep', input: { ms: Math.max(0, intent.sleep.until - intent.now) } }
-  if (intent.kind === 'prompt') return { id, kind: 'prompt', input: {} }
+  if (intent.kind === 'prompt')
+    return { id, kind: 'prompt', input: intent.prompt?.steer ? { steer: true } : {} }
   return undefined
 }

@@ -9,7 +9,7 @@ import { BatonError } from '@baton/shared/errors.ts'
 import type { Pause } from '@baton/shared/guest.ts'
 import { sessionKey } from '@baton/shared/keys.ts'
 import type { Command, Placement } from '@baton/shared/protocol.ts'
-import { Diverged, sortAsks, stopUnbegun } from './asks.ts'
+import { Diverged, sortAsks, stopUnbegun, policyOf } from './asks.ts'
 import { Book } from './book.ts'
 import { Departure } from './departure.ts'
 import { Effects, outcomeDraft, type Ended } from './effects.ts'
@@ -229,7 +229,7 @@ export class Session {
   async #takeCommands(live: Live): Promise<void> {
     const context = {
       ...{ sid: this.sid, key: this.#book.journal.key, state: live.state },
-      ...{ account: this.#options.account.id, isRevoked: this.#options.isRevoked },
+      ...{ account: this.#options.account.id, isRevoked: this.#options.isRevoked, policy: policyOf(live) },
     }
     for (const command of this.#inbox.waiting()) {
       // Whoever comes next takes the rest; Stop also ends what this one waits for.

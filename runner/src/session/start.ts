@@ -62,7 +62,7 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
         return performTool(tool, request.input, await live.workspace, live.readFiles, signal)
       }
       // What only looks can't have changed the files.
-      const looks = tool?.spec.replay === 'safe' && !tool.spec.gated
+      const looks = tool?.spec.replay === 'safe' && tool.spec.access === 'read'
       const store = async (): Promise<Draft[]> => {
         const draft = await live.checkpoints.store(await live.workspace)
         return draft ? [draft] : []

@@ -3,7 +3,7 @@
  * which approvals may be used, where the checkpoint is. Pure: the writer folds what it has just written, a
  * successor folds what it reads, and both get the same.
  */
-import type { CheckpointEntry, Intent, Outcome, Received } from '@baton/shared/journal.ts'
+import type { CheckpointEntry, Intent, Mode, Outcome, Received, Rule } from '@baton/shared/journal.ts'
 import type { Status } from '@baton/shared/protocol.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 
@@ -35,6 +35,10 @@ export interface SessionState {
   /** Approvals given and not used yet: effect → digest of the call. */
   approvals: Map<number, string>
   checkpoint: { seq: number; entry: CheckpointEntry } | undefined
+  /** `revision` counts the changes that people made. */
+  mode: { value: Mode; revision: number }
+  /** Rules that people gave with decisions. */
+  rules: Rule[]
 }
 
 export function emptyState(): SessionState {
@@ -47,6 +51,8 @@ export function emptyState(): SessionState {
     queue: [],
     approvals: new Map(),
     checkpoint: undefined,
+    mode: { value: 'ask', revision: 0 },
+    rules: [],
   }
 }
 
@@ -77,14 +83,30 @@ export function fold(state: SessionState, entry: Opened): void {
 }
 
 function foldReceived(state: SessionState, seq: number, body: Received): void {
-  if (body.kind === 'start') {
-    // A second start, sent by mistake, is consumed without a message and starts nothing.
-    if (!body.start) return
-    state.start = seq
-    state.queue.push({ seq, entry: { kind: 'received', body } })
+  switch (body.kind) {
+    case 'start':
+      // A second start, sent by mistake, is consumed without a message and starts nothing.
+      if (!body.start) return
+      state.start = seq
+      state.mode = { value: body.start.mode, revision: 0 }
+      break
+    case 'mode':
+      if (body.late !== undefined) return
+      state.mode = { value: body.command.mode, revision: state.mode.revision + 1 }
+      break
+    case 'decision':
+      if (body.late === undefined && body.command.always) state.rules.push(body.command.always)
+      return
+    case 'stop':
+    case 'settings':
+    case 'compact':
+    case 'document':
+      break
+    // A prompt and a decision reach the guest as the outcome of the effect that waits for them.
+    default:
+      return
   }
-  // A prompt and a decision reach the guest as the outcome of the effect that waits for them.
-  if (body.kind === 'stop') state.queue.push({ seq, entry: { kind: 'received', body } })
+  state.queue.push({ seq, entry: { kind: 'received', body } })
 }
 
 function foldOutcome(state: SessionState, seq: number, body: Outcome): void {
@@ -102,7 +124,9 @@ function isApproved({ result }: Outcome): boolean {
 
 /** What the relay is told: `running` while a model call or tool is open or `busy`, else what the session waits for. */
 export function statusOf(state: SessionState, busy: boolean): Status {
-  const kinds = new Set(Array.from(state.open.values(), (open) => open.intent.kind))
+  const open = Array.from(state.open.values(), ({ intent }) => intent)
+  // A turn under way listens for a steering prompt all the time.
+  const kinds = new Set(open.filter(({ prompt }) => prompt?.steer !== true).map(({ kind }) => kind))
   if (kinds.has('approve')) return 'waiting'
   if (busy || kinds.has('llm') || kinds.has('tool') || kinds.has('sleep')) return 'running'
   return kinds.has('prompt') ? 'idle' : 'running'

@@ -34,7 +34,7 @@ Long output is cut in the middle; pipe it through head, tail or grep, or write i
 A run is never repeated: if the runner is interrupted meanwhile, you are told so, and the command may have run in part. Look at the state of things before running it again.
 Use read, write, edit, glob and grep instead of cat, sed, find and grep where they do.`,
   replay: 'never',
-  gated: true,
+  access: 'run',
   input: Input,
   async run({ command, timeout_ms = TIMEOUT_MS }, context) {
     if (command.includes('\0'))

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { toJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
-import type { Json, Replay, ToolResult } from '@baton/shared/guest.ts'
+import type { Access, Json, Replay, ToolResult } from '@baton/shared/guest.ts'
 import type { Tool, ToolContext } from './tool.ts'
 
 /** A call that can't be done as asked. The message tells the model what to do instead. */
@@ -22,14 +22,14 @@ export function defineTool<S extends v.StrictObjectSchema<v.ObjectEntries, undef
   name: string
   description: string
   replay: Replay
-  gated: boolean
+  access: Access
   /** Each entry carries a v.description for the model. */
   input: S
   run: (input: v.InferOutput<S>, context: ToolContext) => Promise<ToolResult>
 }): Tool {
-  const { name, description, replay, gated, input: schema, run } = definition
+  const { name, description, replay, access, input: schema, run } = definition
   return {
-    spec: { name, description, replay, gated, schema: jsonSchema(schema) },
+    spec: { name, description, replay, access, schema: jsonSchema(schema) },
     async execute(input, context) {
       if (context.signal.aborted) throw new BatonError('stopped')
       const parsed = v.safeParse(schema, input)

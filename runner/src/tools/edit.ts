@@ -13,7 +13,7 @@ export const edit = defineTool({
 Do not include the line numbers that read prints. Line endings and a byte order mark of the file are kept.
 To make a new file use write.`,
   replay: 'safe',
-  gated: true,
+  access: 'edit',
   input: v.strictObject({
     path: v.pipe(v.string(), v.minLength(1), v.description('File, relative to the root of the workspace.')),
     old_string: v.pipe(v.string(), v.minLength(1), v.description('The exact text to replace.')),

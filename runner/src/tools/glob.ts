@@ -16,7 +16,7 @@ export const glob = defineTool({
   description: `Lists files of the workspace whose path matches a pattern, sorted by path; at most ${FILES}. Ignored files (.gitignore) and folders as such are not listed.
 Examples: src/**/*.ts, **/*.{md,txt}, package.json. A pattern without a slash matches names at any depth.`,
   replay: 'safe',
-  gated: false,
+  access: 'read',
   input: v.strictObject({
     pattern: v.pipe(v.string(), v.minLength(1), v.description('Glob pattern: * ? ** [ab] {a,b}.')),
     path: v.optional(

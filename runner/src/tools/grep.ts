@@ -17,7 +17,7 @@ export const grep = defineTool({
   description: `Searches the text files of the workspace for a regular expression (Perl style) and returns matching lines as path:line:text; at most ${MATCHES}. Ignored files (.gitignore) and binary files are not searched.
 Narrow it with path and glob. Set files_only to get only the paths of files with a match. To find a text with special characters as it is, set literal.`,
   replay: 'safe',
-  gated: false,
+  access: 'read',
   input: v.strictObject({
     pattern: v.pipe(
       v.string(),

@@ -14,7 +14,7 @@ export const read = defineTool({
 Returns up to ${LINES} lines; use offset and limit for more of a long file. Very long lines are cut.
 Folders are listed with glob. Binary files are refused.`,
   replay: 'safe',
-  gated: false,
+  access: 'read',
   input: v.strictObject({
     path: v.pipe(v.string(), v.minLength(1), v.description('File, relative to the root of the workspace.')),
     offset: v.optional(v.pipe(position, v.description('First line to return, counted from 1. Default 1.'))),

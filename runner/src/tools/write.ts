@@ -11,7 +11,7 @@ export const write = defineTool({
 For a change in an existing file use edit: it sends only what changes.
 A file that changed since you read it is not replaced; read it again first.`,
   replay: 'safe',
-  gated: true,
+  access: 'edit',
   input: v.strictObject({
     path: v.pipe(v.string(), v.minLength(1), v.description('File, relative to the root of the workspace.')),
     content: v.pipe(v.string(), v.description('The whole new content.')),

@@ -25,7 +25,7 @@ const dist = (file: string): Uint8Array =>
 const start: StartMessage = {
   ...{ type: 'start', seed: '0123456789abcdef'.repeat(4), now: 1_700_000_000_000, mode: 'full' },
   tools: ['bash', 'read', 'write', 'edit', 'glob', 'grep'].map((name): ToolSpec => ({
-    ...{ name, replay: 'never', gated: true },
+    ...{ name, replay: 'never', access: 'run' },
     description: `Does ${name} in the workspace and returns what came of it, cut when it is long.`,
     schema: { type: 'object', properties: { path: { type: 'string' }, command: { type: 'string' } } },
   })),

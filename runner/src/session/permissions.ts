@@ -1,0 +1,52 @@
+/** What mode and rules of a live session say of a call. The runner decides; the agent only knows the mode. */
+import { callDigest } from '@baton/shared/digest.ts'
+import { BatonError } from '@baton/shared/errors.ts'
+import type { ApproveInput, ApproveResult, Mode, ToolInput } from '@baton/shared/guest.ts'
+import type { Rule } from '@baton/shared/journal.ts'
+import { permissionOf } from '@baton/shared/permissions.ts'
+import type { Tool } from '../tools/tool.ts'
+
+/** What a decision about a call is made by. */
+export interface Policy {
+  mode: Mode
+  rules: readonly Rule[]
+  tools: ReadonlyMap<string, Tool>
+}
+
+/** Rules of a config that count on a runner where the session did not begin: what allows more is left out (F38). */
+export function restricting(rules: readonly Rule[]): Rule[] {
+  return rules.filter(({ action }) => action !== 'allow')
+}
+
+/**
+ * May this call run? Where mode and rules ask, it needs an approval of exactly this call, and each approval serves once (I10).
+ * The agent asks for it; the runner does not take the agent's word.
+ */
+export function objectionToCall(
+  { mode, rules, tools }: Policy,
+  { name, input, approval }: ToolInput,
+  approvals: ReadonlyMap<number, string>,
+): BatonError | undefined {
+  const tool = tools.get(name)
+  if (!tool) return new BatonError('unknown-tool', `(${name})`)
+  const permission = permissionOf({ name, access: tool.spec.access, input }, mode, rules)
+  if (permission === 'allow') return undefined
+  if (permission === 'deny') return new BatonError('not-allowed', `(${name}${modeWords(mode)})`)
+  const digest = approval === undefined ? undefined : approvals.get(approval)
+  return digest === callDigest(name, input) ? undefined : new BatonError('not-approved', `(${name})`)
+}
+
+/** The decision that mode and rules make by themselves; undefined: a person has to. */
+export function ruledDecision(
+  { mode, rules, tools }: Policy,
+  { name, input }: ApproveInput,
+): ApproveResult | undefined {
+  const tool = tools.get(name)
+  if (!tool) return undefined
+  const permission = permissionOf({ name, access: tool.spec.access, input }, mode, rules)
+  if (permission === 'ask') return undefined
+  if (permission === 'allow') return { approved: true }
+  return { approved: false, note: `A rule or the mode of the session forbids this call${modeWords(mode)}.` }
+}
+
+const modeWords = (mode: Mode): string => (mode === 'plan' ? ', the session is in plan mode' : '')

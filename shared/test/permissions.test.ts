@@ -1,0 +1,141 @@
+import { describe, expect, it, test } from 'vitest'
+import type { Rule } from '../src/journal.ts'
+import { permissionOf, ruleFor, type Call } from '../src/permissions.ts'
+import { commandsOf } from '../src/shell.ts'
+
+const bash = (command: string): Call => ({ name: 'bash', access: 'run', input: { command } })
+const edit = (path: string): Call => ({ name: 'edit', access: 'edit', input: { path } })
+const read: Call = { name: 'read', access: 'read', input: { path: 'a' } }
+const allow = (tool: string, prefix?: string): Rule => ({
+  tool,
+  action: 'allow',
+  ...(prefix ? { prefix } : {}),
+})
+const deny = (tool: string, prefix?: string): Rule => ({ ...allow(tool, prefix), action: 'deny' })
+
+describe('B1: the mode decides where no rule does', () => {
+  test.each([
+    ['plan', 'allow', 'deny', 'deny'],
+    ['ask', 'allow', 'ask', 'ask'],
+    ['edit', 'allow', 'allow', 'ask'],
+    ['full', 'allow', 'allow', 'allow'],
+  ] as const)('%s: read %s, edit %s, run %s', (mode, looks, edits, runs) => {
+    expect(permissionOf(read, mode, [])).toBe(looks)
+    expect(permissionOf(edit('a'), mode, [])).toBe(edits)
+    expect(permissionOf(bash('ls'), mode, [])).toBe(runs)
+  })
+
+  it('and in plan mode no rule allows more', () => {
+    expect(permissionOf(bash('ls'), 'plan', [allow('bash')])).toBe('deny')
+  })
+})
+
+describe('B2: deny counts before ask, ask before allow', () => {
+  it('whatever the mode and the order of the rules', () => {
+    const rules: Rule[] = [
+      allow('bash'),
+      { tool: 'bash', prefix: 'git push', action: 'ask' },
+      deny('bash', 'rm'),
+    ]
+    expect(permissionOf(bash('git push origin'), 'full', rules)).toBe('ask')
+    expect(permissionOf(bash('rm -rf x'), 'full', rules)).toBe('deny')
+    expect(permissionOf(bash('git status'), 'ask', rules)).toBe('allow')
+  })
+})
+
+describe('B3: a prefix allows whole words of plain commands only', () => {
+  const rules = [allow('bash', 'npm test'), allow('bash', 'git status')]
+  test.each([
+    'npm test',
+    'npm  test -- --run',
+    "npm 'test'",
+    'npm test && git status',
+    'npm test | git status',
+  ])('allowed: %s', (line) => {
+    expect(permissionOf(bash(line), 'ask', rules)).toBe('allow')
+  })
+  test.each([
+    'npm testify',
+    'npm',
+    'npm test; rm -rf /',
+    'npm test && rm x',
+    'npm test & rm x',
+    'npm test\nrm x',
+    'npm test $(rm x)',
+    'npm test `rm x`',
+    'npm test "$(rm x)"',
+    'npm test > /etc/passwd',
+    'npm test < <(rm x)',
+    'PATH=/tmp/evil npm test',
+    '(npm test)',
+    '{ npm test; }',
+    '! npm test',
+    'if npm test; then rm x; fi',
+    'npm test "unclosed',
+    "npm test 'unclosed",
+    'npm test || eval rm',
+    'npm te\\',
+    '',
+    '# npm test',
+  ])('asked for: %s', (line) => {
+    expect(permissionOf(bash(line), 'ask', rules)).toBe('ask')
+  })
+  it('a command that runs its arguments is not plain, unless every call of the tool is allowed', () => {
+    expect(permissionOf(bash('xargs npm test'), 'ask', [allow('bash', 'xargs npm test')])).toBe('ask')
+    expect(permissionOf(bash('xargs npm test'), 'ask', [allow('bash')])).toBe('allow')
+  })
+})
+
+describe('B3: what denies counts in doubt', () => {
+  const rules = [deny('bash', 'git push')]
+  test.each([
+    'git push',
+    'ls && git push',
+    'X=1 git push',
+    '(git push)',
+    'echo $(git push)',
+    'eval "git push"',
+    'git \\\npush',
+  ])('denied: %s', (line) => {
+    expect(permissionOf(bash(line), 'full', rules)).toBe('deny')
+  })
+  test.each(['git pull', "echo 'git push'", 'git pushx'])('not denied: %s', (line) => {
+    expect(permissionOf(bash(line), 'full', rules)).toBe('allow')
+  })
+})
+
+describe('B4: for tools with a path, a prefix is a file or folder', () => {
+  it('in whole names, and never by way of ..', () => {
+    const rules = [allow('edit', 'src')]
+    expect(permissionOf(edit('src/a.ts'), 'ask', rules)).toBe('allow')
+    expect(permissionOf(edit('./src/a.ts'), 'ask', rules)).toBe('allow')
+    expect(permissionOf(edit('srcs/a.ts'), 'ask', rules)).toBe('ask')
+    expect(permissionOf(edit('src/../b.ts'), 'ask', rules)).toBe('ask')
+    expect(permissionOf(edit('lib/../secret/x'), 'full', [deny('edit', 'secret')])).toBe('deny')
+  })
+})
+
+describe('the rule that "always" offers', () => {
+  test.each([
+    ['npm test -- a', 'npm test'],
+    ['git status --short', 'git status'],
+    ['git --version', 'git'],
+    ['ls -la', 'ls'],
+  ])('%s → %s', (line, prefix) => {
+    const rule = ruleFor(bash(line))
+    expect(rule).toEqual({ tool: 'bash', prefix, action: 'allow' })
+    expect(permissionOf(bash(line), 'ask', rule ? [rule] : [])).toBe('allow')
+  })
+  test.each(['a && b', 'echo $(x)', 'sudo x', ''])('none for %s', (line) => {
+    expect(ruleFor(bash(line))).toBeUndefined()
+  })
+  it('for another tool is the tool', () => {
+    expect(ruleFor(edit('a'))).toEqual({ tool: 'edit', action: 'allow' })
+  })
+})
+
+it('reads words as a shell does', () => {
+  const words = (line: string): string[][] => commandsOf(line).commands.map((command) => command.words)
+  expect(words(`a 'b c' "d \\" e" f\\ g`)).toEqual([['a', 'b c', 'd " e', 'f g']])
+  expect(words('a;b&&c||d|e&f\ng # h')).toEqual([['a'], ['b'], ['c'], ['d'], ['e'], ['f'], ['g']])
+})
