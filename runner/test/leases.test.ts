@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { BatonError } from '@baton/shared/errors.ts'
-import { Leases, moment } from '../src/daemon/leases.ts'
+import { Leases } from '../src/daemon/leases.ts'
+import { moment } from '../src/power/moment.ts'
 import type { RelayLink } from '../src/session/link.ts'
 
 const TTL_MS = 9_000

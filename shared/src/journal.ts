@@ -280,6 +280,8 @@ export const RunnerAbout = v.object({
   /** Models that a person may choose from, the default first. */
   models: v.optional(v.array(v.string())),
   workspaces: v.array(v.object({ path: v.string(), name: v.string(), branch: v.optional(v.string()) })),
+  /** Sessions whose home this runner is, and which went on elsewhere while it slept or was cut off: they can be brought home. */
+  away: v.optional(v.array(Id)),
 })
 export type RunnerAbout = v.InferOutput<typeof RunnerAbout>
 

@@ -2,6 +2,7 @@
  * Keeps leases alive while sessions run, and ends sessions whose lease is gone: because the relay says so, or because this
  * runner could not renew in time. Its own time counts from when a renewal was sent, so it ends before the relay's does.
  */
+import { moment, since, type Moment } from '../power/moment.ts'
 import type { RelayLink } from '../session/link.ts'
 
 export interface Leased {
@@ -13,22 +14,6 @@ export interface Leased {
 const TICK_MS = 500
 /** A relay that lives answers sooner; a socket that died is then found out before the lease ends. */
 const SILENCE_MS = 3_000
-
-/** A moment on both clocks: the monotonic one stands still while a laptop sleeps, the wall clock may be set. */
-export interface Moment {
-  mono: number
-  wall: number
-}
-
-export function moment(): Moment {
-  return { mono: performance.now(), wall: Date.now() }
-}
-
-/** Milliseconds since then, on the clock that says more: a lease is rather given up too early than kept too long. */
-function since(then: Moment): number {
-  const now = moment()
-  return Math.max(now.mono - then.mono, now.wall - then.wall)
-}
 
 export class Leases {
   readonly #link: RelayLink

@@ -4,11 +4,14 @@ import type { ConnectionState } from '@baton/shared/connection.ts'
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { RunnerAbout } from '@baton/shared/journal.ts'
 import { accountKey, poolTag, type Account, type Device } from '@baton/shared/keys.ts'
-import type { Notice } from '@baton/shared/protocol.ts'
+import type { Notice, SessionInfo } from '@baton/shared/protocol.ts'
 import { place, sealJson } from '@baton/shared/seal.ts'
 import type { SessionOptions } from '../session/options.ts'
+import { moment, type Moment } from '../power/moment.ts'
 import { Session } from '../session/session.ts'
-import { Leases, moment, type Moment } from './leases.ts'
+import { SavingTurns } from '../session/urgency.ts'
+import { Away } from './away.ts'
+import { Leases } from './leases.ts'
 import { Link } from './link.ts'
 
 export interface RunnerOptions {
@@ -28,13 +31,21 @@ export interface RunnerOptions {
 /** A lost notice costs at most this. */
 const POLL_MS = 10_000
 const ANNOUNCE_AGAIN_MS = 1_000
+/** Changes of what is away come in bunches. */
+const AWAY_SETTLES_MS = 200
+/** Of the time that there is to let go, running effects get this share; the rest is for saving. */
+const FINISH_SHARE = 0.4
+/** How many save at once: more would all be late on a slow disk, fewer leave a fast one idle. */
+const SAVING_AT_ONCE = 3
+/** A relay that lives knows by then that nothing is to be offered to this runner any more. */
+const SAY_MS = 500
 
 export class Runner {
   readonly #options: RunnerOptions
   readonly #link: Link
   readonly #leases: Leases
   readonly #sessions = new Map<string, { session: Session; ended: Promise<void> }>()
-  readonly #claiming = new Set<string>()
+  readonly #claiming = new Map<string, Promise<void>>()
   /** Offered again before the last of them was put away here. */
   readonly #wanted = new Set<string>()
   /** Sessions that this runner, as it is, can't continue. */
@@ -42,12 +53,18 @@ export class Runner {
   readonly #revoked = new Set<string>()
   readonly #tags: string[]
   readonly #poll: ReturnType<typeof setInterval>
+  readonly #away: Away
+  #awayTimer: ReturnType<typeof setTimeout> | undefined
+  /** Counts what this runner says of itself: only the newest is said again when it got lost. */
+  #announcement = 0
   #draining = false
+  #asleep = false
 
   constructor(options: RunnerOptions) {
     this.#options = options
     this.#tags = options.pools.map((label) => poolTag(options.account, label))
     const { origin, account, device, name } = options
+    this.#away = new Away(device.id, this.#tags)
     this.#link = new Link({
       ...{ origin, account, device },
       about: { name, kind: options.pools.length > 0 ? 'cloud' : 'laptop' },
@@ -64,17 +81,45 @@ export class Runner {
     await this.#link.ready()
   }
 
-  /** Lets all sessions go, each saved at the relay, then ends. What still runs after `within_ms` is cut off. */
+  /** Lets all sessions go, each saved at the relay, within about `within_ms`, then ends. What runs too long is cut off. */
   async drain(within_ms: number): Promise<void> {
     this.#draining = true
-    for (const { session } of this.#sessions.values()) session.leave({ why: 'shutdown', within_ms })
-    await Promise.all(Array.from(this.#sessions.values(), ({ ended }) => ended))
+    await this.#letAllGo(within_ms)
     this.close()
+  }
+
+  /** The machine will sleep: as `drain`, but the runner stays, away from its relay until `wake`. */
+  async sleep(within_ms: number): Promise<void> {
+    if (this.#asleep || this.#draining) return
+    this.#asleep = true
+    await this.#letAllGo(within_ms)
+    // Offline for all to see, and at once (F5). Not if it is awake again by now.
+    if (this.#asleep) this.#link.connection.close()
+  }
+
+  /** Serves again after `sleep`, and finds out what became of its sessions. */
+  wake(): void {
+    if (!this.#asleep) return
+    this.#asleep = false
+    if (this.#link.connection.state.at === 'closed') this.#link.connection.start()
+    else {
+      this.lookAgain()
+      void this.#announce()
+    }
+  }
+
+  /** After a sleep that nobody had spoken of, or in another network: is the connection alive, are the leases still ours? */
+  lookAgain(): void {
+    // Slept and handed over: whoever notices is awake.
+    if (this.#asleep && this.#link.connection.state.at === 'closed') this.wake()
+    else if (this.#link.connection.state.at !== 'closed') this.#link.connection.nudge()
+    this.#leases.renew()
   }
 
   close(): void {
     this.#draining = true
     clearInterval(this.#poll)
+    clearTimeout(this.#awayTimer)
     this.#leases.close()
     this.#link.connection.close()
   }
@@ -82,59 +127,102 @@ export class Runner {
   #onState(state: ConnectionState): void {
     this.#options.onState?.(state)
     if (state.at !== 'open') return
-    void this.#announce(state)
+    void this.#announce()
     this.#leases?.renew()
     this.#pollInboxes()
   }
 
-  /** First who is revoked, then offers; again until both are answered or the connection is another one. */
-  async #announce(connected: ConnectionState): Promise<void> {
-    const { name, pools, workspaces, capacity, account, device, hands, log } = this.#options
-    const about: RunnerAbout = {
-      ...{ name, pools, workspaces, model: hands.model.name },
-      platform: `${process.platform} ${process.arch}`,
-    }
-    const body = sealJson(accountKey(account), about, place.runner(device.id))
-    while (!this.#draining && this.#link.connection.state === connected) {
+  /** First who is revoked and what is away, then offers; again until both are answered or there is something newer to say. */
+  async #announce(): Promise<void> {
+    const announcement = ++this.#announcement
+    const connected = this.#link.connection.state
+    while (this.#announcement === announcement && this.#link.connection.state === connected) {
       try {
-        const { devices } = await this.#link.ask('list', {})
+        const { devices, sessions } = await this.#link.ask('list', {})
         for (const known of devices) if (known.revoked) this.#revoked.add(known.device)
-        await this.#link.ask('serve', { capacity, tags: this.#tags, body })
+        for (const session of sessions) this.#away.see(session)
+        await this.#serve()
         return
       } catch (error) {
-        log(`could not announce, trying again: ${explain(error)}`)
+        if (connected.at !== 'open') return
+        this.#options.log(`could not announce, trying again: ${explain(error)}`)
         await new Promise((resolve) => setTimeout(resolve, ANNOUNCE_AGAIN_MS))
       }
     }
   }
 
+  /** Says what this runner is and for how much it has room: for nothing while it lets go. */
+  async #serve(): Promise<void> {
+    const { name, pools, workspaces, account, device, hands } = this.#options
+    const away = this.#away.sids
+    const about: RunnerAbout = {
+      ...{ name, pools, workspaces, model: hands.model.name },
+      platform: `${process.platform} ${process.arch}`,
+      ...(away.length > 0 ? { away } : {}),
+    }
+    const body = sealJson(accountKey(account), about, place.runner(device.id))
+    const capacity = this.#isLeaving ? 0 : this.#options.capacity
+    await this.#link.ask('serve', { capacity, tags: this.#tags, body })
+  }
+
+  get #isLeaving(): boolean {
+    return this.#draining || this.#asleep
+  }
+
+  async #letAllGo(within_ms: number): Promise<void> {
+    const { log } = this.#options
+    this.#announcement++
+    // The relay hears of it first, so that what is given back is offered to others at once.
+    await Promise.race([
+      this.#serve().catch(() => undefined),
+      new Promise((resolve) => setTimeout(resolve, Math.min(SAY_MS, within_ms))),
+    ])
+    const turns = new SavingTurns(SAVING_AT_ONCE)
+    for (const { session } of this.#sessions.values()) {
+      session.leave({ why: 'shutdown', within_ms: within_ms * FINISH_SHARE, turns })
+    }
+    const began = performance.now()
+    const count = this.#sessions.size + this.#claiming.size
+    while (this.#sessions.size + this.#claiming.size > 0) {
+      const ends = Array.from(this.#sessions.values(), ({ ended }) => ended)
+      await Promise.allSettled([...this.#claiming.values(), ...ends])
+    }
+    if (count > 0) log(`all ${count} sessions are let go, after ${Math.round(performance.now() - began)} ms`)
+  }
+
   #onNotice(notice: Notice): void {
     if (notice.t === 'offer') this.#offered(notice.sid)
     else if (notice.t === 'inbox') this.#sessions.get(notice.sid)?.session.command(notice.command)
+    else if (notice.t === 'session') this.#see(notice.session)
     else if (notice.t === 'device' && notice.device.revoked) this.#revoked.add(notice.device.device)
   }
 
-  #offered(sid: string): void {
-    this.#take(sid).catch((error: unknown) => {
-      if (!(error instanceof BatonError)) throw error
-      if (error.code !== 'lease-held') this.#options.log(`could not claim: ${explain(error)}`)
-    })
+  /** A session changed somewhere; perhaps it is away now, or home again. */
+  #see(session: SessionInfo): void {
+    if (!this.#away.see(session) || this.#isLeaving) return
+    clearTimeout(this.#awayTimer)
+    this.#awayTimer = setTimeout(() => void this.#announce(), AWAY_SETTLES_MS)
   }
 
-  async #take(sid: string): Promise<void> {
+  #offered(sid: string): void {
     const taken = this.#sessions.size + this.#claiming.size
     const present = this.#sessions.get(sid)
     if (this.#unfit.has(sid)) return
     if (present?.session.isReleased) this.#wanted.add(sid)
-    if (present || this.#draining || taken >= this.#options.capacity || this.#claiming.has(sid)) return
-    this.#claiming.add(sid)
-    try {
-      const claimed_at = moment()
-      const lease = { ...(await this.#link.ask('claim', { sid })), sid }
-      this.#hold(new Session(this.#sessionOptions(), lease), lease.ttl_ms, claimed_at)
-    } finally {
-      this.#claiming.delete(sid)
-    }
+    if (present || this.#isLeaving || taken >= this.#options.capacity || this.#claiming.has(sid)) return
+    const claim = this.#claim(sid)
+      .catch((error: unknown) => {
+        if (!(error instanceof BatonError)) throw error
+        if (error.code !== 'lease-held') this.#options.log(`could not claim: ${explain(error)}`)
+      })
+      .finally(() => this.#claiming.delete(sid))
+    this.#claiming.set(sid, claim)
+  }
+
+  async #claim(sid: string): Promise<void> {
+    const claimed_at = moment()
+    const lease = { ...(await this.#link.ask('claim', { sid })), sid }
+    this.#hold(new Session(this.#sessionOptions(), lease), lease.ttl_ms, claimed_at)
   }
 
   #hold(session: Session, ttl_ms: number, claimed_at: Moment): void {
@@ -146,11 +234,13 @@ export class Runner {
       this.#sessions.delete(sid)
       this.#options.log(`${sid} ${ending}`)
       if (ending === 'unfit') this.#unfit.add(sid)
+      if (ending === 'lost' || this.#isLeaving)
+        this.#away.left(sid, epoch, ending === 'lost' ? 'lost' : 'released')
       if (this.#wanted.delete(sid)) this.#offered(sid)
     })
     this.#sessions.set(sid, { session, ended })
-    // Claimed while the runner began to end.
-    if (this.#draining) session.leave({ why: 'shutdown', within_ms: 0 })
+    // Claimed while the runner began to let go.
+    if (this.#isLeaving) session.leave({ why: 'shutdown', within_ms: 0 })
   }
 
   #sessionOptions(): SessionOptions {

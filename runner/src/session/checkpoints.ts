@@ -35,6 +35,11 @@ export class Checkpoints {
     return stored
   }
 
+  /** Resolves when nothing is being stored. */
+  async settled(): Promise<void> {
+    await this.#queue
+  }
+
   /** The packs of a checkpoint, in order, each fetched when it is asked for. Reject with BatonError `no-blob`, `bad-blob`. */
   packs(entry: CheckpointEntry): (() => Promise<Uint8Array>)[] {
     return entry.packs.map((pack) => async () => {

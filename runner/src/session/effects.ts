@@ -55,11 +55,12 @@ export class Effects {
     const run = async (): Promise<void> => {
       const { signal } = running.controller
       const performed = await perform(signal).catch((error: unknown) => ({ error: failureOf(error) }))
+      // Cut off: another runner decides by the replay policy what becomes of it.
+      if (this.#running.get(effect) !== running) return
       // Whatever becomes of the files, the effect has happened: its result must not be lost.
       const before = await after().catch((error: unknown) => [
         notice(`The workspace could not be stored after this. ${explain(error)}`),
       ])
-      // Cut off: another runner decides by the replay policy what becomes of it.
       if (this.#running.get(effect) !== running) return
       this.#running.delete(effect)
       this.#ended({ effect, performed, before, duration_ms: Math.round(performance.now() - began) })

@@ -3,6 +3,7 @@ import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Placement } from '@baton/shared/protocol.ts'
 import { notice, type Draft } from './journal.ts'
 import type { Live } from './live.ts'
+import { urgencyOf, type SavingTurns } from './urgency.ts'
 
 export interface Leave {
   why: 'move' | 'shutdown'
@@ -10,6 +11,8 @@ export interface Leave {
   label?: string
   /** Running effects may finish within this time, in milliseconds; what still runs then is cut off. */
   within_ms: number
+  /** Many leave at once, in a hurry: each saves when it is its turn. */
+  turns?: SavingTurns
 }
 
 /** A leave under way. */
@@ -29,15 +32,27 @@ export interface StoredFiles {
 }
 
 /**
- * Stores the workspace. After an effect was `cut` off the last checkpoint stands: it is what the journal tells of, and what
- * the effect left half-done must not travel. Throws `lease-lost`.
+ * Stores the workspace. After a tool was `cut` off the last checkpoint stands: it is what the journal tells of, and what the tool
+ * left half-done must not travel. Throws `lease-lost`.
  */
-export async function storeFiles(live: Live, device: string, cut: boolean): Promise<StoredFiles> {
+export async function storeFiles(
+  live: Live,
+  device: string,
+  cut: boolean,
+  turns?: SavingTurns,
+): Promise<StoredFiles> {
+  const work = (): Promise<StoredFiles> => storeNow(live, device, cut)
+  return turns ? turns.take(urgencyOf(live), work) : work()
+}
+
+async function storeNow(live: Live, device: string, cut: boolean): Promise<StoredFiles> {
   // Files that never arrived here have nothing new in them.
   const workspace = await live.workspace.catch(() => undefined)
-  if (!workspace || cut) return { drafts: [] }
+  if (!workspace) return { drafts: [] }
   try {
-    const checkpoint = await live.checkpoints.store(workspace)
+    // The first checkpoint may still be on its way; without it no other runner could go on.
+    if (cut) await live.checkpoints.settled()
+    const checkpoint = cut ? undefined : await live.checkpoints.store(workspace)
     return { drafts: checkpoint ? [checkpoint] : [] }
   } catch (error) {
     if (error instanceof BatonError && error.code === 'lease-lost') throw error

@@ -91,9 +91,12 @@ export class Session {
     this.#mailbox.post({ t: 'command', command })
   }
 
-  /** Lets the session go: to another runner, or because this one ends. `run` resolves when it is done. */
+  /** Lets the session go: to another runner, or because this one ends. Asked again, it hurries. `run` resolves when it is done. */
   leave(leave: Leave): void {
-    this.#leave ??= { ...leave, until: performance.now() + leave.within_ms, told: false }
+    const until = performance.now() + leave.within_ms
+    this.#leave ??= { ...leave, until, told: false }
+    this.#leave.until = Math.min(this.#leave.until, until)
+    if (leave.turns) this.#leave.turns ??= leave.turns
     this.#mailbox.post({ t: 'leave' })
   }
 
@@ -333,22 +336,28 @@ export class Session {
 
   async #advanceLeave(live: Live, leave: Leaving): Promise<void> {
     const left_ms = leave.until - performance.now()
-    if (this.#effects.size > 0 && left_ms > 0) {
-      this.#rest.wakeIn(left_ms)
-      if (leave.told || leave.why === 'shutdown') return
-      leave.told = true
-      const data = { to: leave.label ?? '', waits: this.#effects.kinds }
-      await this.#append([{ kind: 'event', body: { type: 'moving', data } }])
-      return
-    }
-    if (!leave.files) {
+    const waits = left_ms > 0 ? this.#effects.kinds : []
+    // In a hurry the files are stored while a model still answers: it does not change them.
+    if (!leave.files && (waits.length === 0 || (leave.turns && !waits.includes('tool')))) {
+      const cutsTool = this.#effects.kinds.includes('tool')
+      if (waits.length === 0) this.#effects.cut()
       // The files first, while the guest may still compute: the time in which it runs nowhere gets shorter.
-      leave.files = storeFiles(live, this.#options.device, this.#effects.cut() > 0)
+      leave.files = storeFiles(live, this.#options.device, cutsTool, leave.turns)
       leave.files.then(
         (stored) => this.#mailbox.post({ t: 'stored', stored }),
         (error: unknown) => this.#mailbox.post({ t: 'broke', error }),
       )
     }
+    if (waits.length > 0) {
+      this.#rest.wakeIn(left_ms)
+      if (leave.told || leave.why === 'shutdown') return
+      leave.told = true
+      await this.#append([
+        { kind: 'event', body: { type: 'moving', data: { to: leave.label ?? '', waits } } },
+      ])
+      return
+    }
+    this.#effects.cut()
     if (!leave.stored) return
     if (this.#busy) {
       live.harness.interrupt()
