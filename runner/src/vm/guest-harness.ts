@@ -1,10 +1,11 @@
-/** The guest VM as the session loop sees it: one guest in a thread of its own. */
+/** The guest VM as the session loop sees it: one guest, in a thread that it shares with others. */
 import { BatonError } from '@baton/shared/errors.ts'
 import type { GuestMessage, Pause } from '@baton/shared/guest.ts'
 import type { Harness, Snapshot, SnapshotHeader } from '../harness.ts'
 import type { GuestParts, Limits } from './messages.ts'
 import { loadProgram } from './program.ts'
-import { returnThread, takeThread, type Thread } from './thread.ts'
+import type { Thread } from './thread.ts'
+import { threads, type Threads } from './threads.ts'
 
 export interface GuestHarnessOptions {
   /** engine.wasm */
@@ -13,7 +14,12 @@ export interface GuestHarnessOptions {
   bundle: Uint8Array
   /** Bytes of guest heap, 256 MiB by default; more is an error in the guest (F57). */
   memoryMax?: number
+  /** Instead of those of the process. */
+  threads?: Threads
 }
+
+/** Where the guest is. */
+type Place = { at: 'nowhere' } | { at: 'thread'; thread: Thread; guest: number } | { at: 'closed' }
 
 /**
  * Drives one guest. Throws BatonError: `guest-state` for a call that the state does not allow, `agent-invalid`, `snapshot-…`,
@@ -21,68 +27,90 @@ export interface GuestHarnessOptions {
  */
 export class GuestHarness implements Harness {
   readonly #options: GuestHarnessOptions
+  readonly #threads: Threads
   readonly #stop = new Int32Array(new SharedArrayBuffer(4))
-  #thread: Thread | undefined
-  #closed = false
+  #place: Place = { at: 'nowhere' }
+  #busy = false
 
   constructor(options: GuestHarnessOptions) {
     this.#options = options
+    this.#threads = options.threads ?? threads
   }
 
   async open(): Promise<SnapshotHeader> {
-    const { thread, parts } = await this.#begin()
-    return thread.ask({ op: 'open', parts })
+    const { thread, guest, parts } = await this.#begin()
+    return this.#alone(thread.ask({ op: 'open', guest, parts }))
   }
 
   async restore(chain: Uint8Array[]): Promise<Pause> {
-    const { thread, parts } = await this.#begin()
+    const { thread, guest, parts } = await this.#begin()
     try {
-      return await thread.ask({ op: 'restore', parts, chain })
+      return await this.#alone(thread.ask({ op: 'restore', guest, parts, chain }))
     } catch (error) {
       await this.close()
       throw error
     }
   }
 
-  /** `limits` end the slice by themselves; the pause is then `interrupted`. */
+  /** `limits` end the run by themselves; the pause is then `interrupted`. */
   async deliver(message: GuestMessage, limits: Limits = {}): Promise<Pause> {
+    const { thread, guest } = this.#open()
     Atomics.store(this.#stop, 0, 0)
-    return this.#open().ask({ op: 'deliver', message, limits })
+    return this.#alone(thread.ask({ op: 'deliver', guest, message, limits }))
   }
 
   async run(limits: Limits = {}): Promise<Pause> {
+    const { thread, guest } = this.#open()
     Atomics.store(this.#stop, 0, 0)
-    return this.#open().ask({ op: 'run', limits })
+    return this.#alone(thread.ask({ op: 'run', guest, limits }))
   }
 
   interrupt(): void {
     Atomics.store(this.#stop, 0, 1)
+    // It may wait for its turn while another one runs.
+    if (this.#busy && this.#place.at === 'thread') this.#place.thread.ring()
   }
 
   async snapshot({ full = false }: { full?: boolean } = {}): Promise<Snapshot> {
-    return this.#open().ask({ op: 'snapshot', full })
+    const { thread, guest } = this.#open()
+    return this.#alone(thread.ask({ op: 'snapshot', guest, full }))
   }
 
   async close(): Promise<void> {
-    const thread = this.#thread
-    this.#thread = undefined
-    this.#closed = true
-    if (thread !== undefined) await returnThread(thread)
+    const place = this.#place
+    this.#place = { at: 'closed' }
+    if (place.at !== 'thread') return
+    Atomics.store(this.#stop, 0, 1)
+    // With a thread that died there is nothing left to end.
+    await place.thread.ask({ op: 'drop', guest: place.guest }).catch(() => undefined)
+    this.#threads.leave(place.thread)
   }
 
-  async #begin(): Promise<{ thread: Thread; parts: GuestParts }> {
-    if (this.#thread !== undefined || this.#closed)
+  async #begin(): Promise<{ thread: Thread; guest: number; parts: GuestParts }> {
+    if (this.#place.at !== 'nowhere' || this.#busy)
       throw new BatonError('guest-state', '(it was opened before)')
     const { engine, bundle, memoryMax } = this.#options
-    const program = await loadProgram(engine, bundle)
-    const thread = takeThread()
-    this.#thread = thread
+    const program = await this.#alone(loadProgram(engine, bundle))
+    if (this.#place.at !== 'nowhere') throw new BatonError('guest-state', '(it was closed)')
+    const thread = this.#threads.enter()
+    const guest = thread.number()
+    this.#place = { at: 'thread', thread, guest }
     const stop = this.#stop.buffer
-    return { thread, parts: { ...program, stop, ...(memoryMax !== undefined && { memoryMax }) } }
+    return { thread, guest, parts: { ...program, stop, ...(memoryMax !== undefined && { memoryMax }) } }
   }
 
-  #open(): Thread {
-    if (this.#thread === undefined) throw new BatonError('guest-state', '(it is not open)')
-    return this.#thread
+  #open(): Extract<Place, { at: 'thread' }> {
+    if (this.#place.at !== 'thread') throw new BatonError('guest-state', '(it is not open)')
+    if (this.#busy) throw new BatonError('guest-state', '(it is still busy with the call before)')
+    return this.#place
+  }
+
+  async #alone<T>(work: Promise<T>): Promise<T> {
+    this.#busy = true
+    try {
+      return await work
+    } finally {
+      this.#busy = false
+    }
   }
 }

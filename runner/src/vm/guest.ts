@@ -51,6 +51,7 @@ export class Guest {
   #phase: Phase = 'host'
   #now = 0
   #asked: EffectRequest[] = []
+  #askedChars = 0
   #slice: Slice = {}
   #fuelLeft = Infinity
   #blockOn: number | undefined
@@ -71,6 +72,16 @@ export class Guest {
 
   get state(): State {
     return this.#state
+  }
+
+  /** Of the fuel that the last slice was given: what it left. */
+  get fuelLeft(): number {
+    return this.#fuelLeft
+  }
+
+  /** Length of all that it has ever asked for. */
+  get askedChars(): number {
+    return this.#askedChars
   }
 
   /** What the engine printed last. */
@@ -279,6 +290,11 @@ export class Guest {
     exports.asyncify_start_unwind(0)
   }
 
+  #takeRequest(text: string): void {
+    this.#asked.push(JSON.parse(text) as EffectRequest)
+    this.#askedChars += text.length
+  }
+
   #called(name: string, args: Value[]): Value {
     const instance = this.#instance
     const { exports } = instance
@@ -298,7 +314,7 @@ export class Guest {
       const first = args[0] ?? 0
       switch (name as HostFunction) {
         case 'ask':
-          this.#asked.push(JSON.parse(instance.text(first)) as EffectRequest)
+          this.#takeRequest(instance.text(first))
           return exports.qjs_get_undefined()
         case 'sha256':
           return instance.newString(sha256(instance.text(first)))

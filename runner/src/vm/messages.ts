@@ -1,4 +1,4 @@
-/** What a harness and its worker say to each other. One question at a time; each gets one answer. */
+/** What a harness and the thread of its guest say to each other. Each question gets one answer with its number. */
 import type { ErrorCode } from '@baton/shared/errors.ts'
 import type { GuestMessage, Pause } from '@baton/shared/guest.ts'
 import type { Snapshot, SnapshotHeader } from '../harness.ts'
@@ -15,20 +15,22 @@ export interface GuestParts {
   stop: SharedArrayBuffer
 }
 
-/** Ends a slice without anybody asking: after so many milliseconds or loop iterations. */
+/** Ends a run without anybody asking: after so many milliseconds of its own running time, or loop iterations. */
 export interface Limits {
   ms?: number
   fuel?: number
 }
 
+/** `guest` numbers the guests of one thread. Each has at most one `deliver` or `run` under way. */
 export type Question =
   | { op: 'baseline'; module: WebAssembly.Module; bundle: Uint8Array }
-  | { op: 'open'; parts: GuestParts }
-  | { op: 'restore'; parts: GuestParts; chain: Uint8Array[] }
-  | { op: 'deliver'; message: GuestMessage; limits: Limits }
-  | { op: 'run'; limits: Limits }
-  | { op: 'snapshot'; full: boolean }
-  | { op: 'drop' }
+  | { op: 'open'; guest: number; parts: GuestParts }
+  | { op: 'restore'; guest: number; parts: GuestParts; chain: Uint8Array[] }
+  | { op: 'deliver'; guest: number; message: GuestMessage; limits: Limits }
+  | { op: 'run'; guest: number; limits: Limits }
+  | { op: 'snapshot'; guest: number; full: boolean }
+  /** Ends the guest; what it runs is answered with `guest-state`. */
+  | { op: 'drop'; guest: number }
 
 export interface Answers {
   baseline: Baseline
@@ -40,5 +42,21 @@ export interface Answers {
   drop: null
 }
 
+export interface Asked {
+  re: number
+  question: Question
+}
+
 export type Answer =
-  { ok: true; value: Answers[keyof Answers] } | { ok: false; code: ErrorCode | undefined; detail: string }
+  | { re: number; ok: true; value: Answers[keyof Answers] }
+  | { re: number; ok: false; code: ErrorCode | undefined; detail: string }
+
+/**
+ * What a thread looks at while a guest runs in it: two Int32 that the other side counts up. `posted`: questions sent so far.
+ * `urgent`: how often something came that must not wait for the end of a slice.
+ */
+export const BELL = { posted: 0, urgent: 1, bytes: 8 } as const
+
+export interface ThreadData {
+  bell: SharedArrayBuffer
+}

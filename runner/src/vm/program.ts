@@ -2,7 +2,8 @@
 import { BatonError } from '@baton/shared/errors.ts'
 import type { Baseline } from './baseline.ts'
 import { sha256 } from './codec.ts'
-import { returnThread, takeThread } from './thread.ts'
+import type { Thread } from './thread.ts'
+import { threads } from './threads.ts'
 
 export interface Program {
   module: WebAssembly.Module
@@ -25,24 +26,29 @@ export function loadProgram(engine: Uint8Array, bundle: Uint8Array): Promise<Pro
   return once(programs, key, () => load(engine, bundle))
 }
 
-async function load(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
-  // The thread starts while the engine is compiled.
-  const thread = takeThread()
+/** In a thread without guests: a bundle runs while it is loaded, and may never end. */
+function load(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
+  return threads.alone(async (thread) => {
+    // The thread starts while the engine is compiled.
+    const module = await once(modules, hashOf(engine), () => compile(engine))
+    const baseline = await withDeadline(thread, thread.ask({ op: 'baseline', module, bundle }))
+    return { module, baseline, engine: hashOf(engine), bundle: hashOf(bundle) }
+  })
+}
+
+async function withDeadline<T>(thread: Thread, loaded: Promise<T>): Promise<T> {
   let late = false
   const deadline = setTimeout(() => {
     late = true
     void thread.terminate()
   }, loadDeadlineMs)
   try {
-    const module = await once(modules, hashOf(engine), () => compile(engine))
-    const baseline = await thread.ask({ op: 'baseline', module, bundle })
-    return { module, baseline, engine: hashOf(engine), bundle: hashOf(bundle) }
+    return await loaded
   } catch (cause) {
     if (late) throw new BatonError('agent-invalid', '(its modules never finish loading)', { cause })
     throw cause
   } finally {
     clearTimeout(deadline)
-    await returnThread(thread)
   }
 }
 

@@ -1,60 +1,88 @@
-/** The thread in which a guest runs. It holds one guest at a time and is used again when that one is dropped. */
-import { parentPort } from 'node:worker_threads'
+/** The thread in which guests run: it holds many, one WebAssembly instance each (F54), and runs one at a time. */
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { BatonError } from '@baton/shared/errors.ts'
 import { computeBaseline } from './baseline.ts'
-import { Guest, type Slice } from './guest.ts'
-import type { Answer, Answers, GuestParts, Limits, Question } from './messages.ts'
+import { Guest } from './guest.ts'
+import { BELL, type Answer, type Answers, type Asked, type GuestParts, type ThreadData } from './messages.ts'
+import { Turns } from './turns.ts'
 
-let guest: Guest | undefined
-let stop = new Int32Array(new SharedArrayBuffer(4))
+const port = parentPort
+if (!port) throw new Error('this module runs in a worker thread')
 
-function open(parts: GuestParts): Guest {
-  stop = new Int32Array(parts.stop)
-  guest = new Guest(parts)
+const bell = new Int32Array((workerData as ThreadData).bell)
+const guests = new Map<number, { guest: Guest; stop: Int32Array }>()
+let taken = 0
+/** How often it had rung when this thread last looked at its mail. */
+let heard = 0
+
+const turns = new Turns({
+  isUrgent: () => Atomics.load(bell, BELL.urgent) !== heard,
+  isWanted: () => Atomics.load(bell, BELL.posted) !== taken,
+  now: () => performance.now(),
+})
+
+function open(number: number, parts: GuestParts): Guest {
+  const guest = new Guest(parts)
+  guests.set(number, { guest, stop: new Int32Array(parts.stop) })
   return guest
 }
 
-function current(): Guest {
-  if (guest === undefined) throw new BatonError('guest-state', '(no guest is open)')
-  return guest
+function known(number: number): { guest: Guest; stop: Int32Array } {
+  const held = guests.get(number)
+  if (!held) throw new BatonError('guest-state', '(no guest is open)')
+  return held
 }
 
-function slice({ ms, fuel }: Limits): Slice {
-  const until = ms === undefined ? Infinity : performance.now() + ms
-  return {
-    ...(fuel !== undefined && { fuel }),
-    shouldStop: () => Atomics.load(stop, 0) !== 0 || performance.now() >= until,
-  }
+function drop(number: number): null {
+  const held = guests.get(number)
+  guests.delete(number)
+  if (held) turns.remove(held.guest)?.fail(new BatonError('guest-state', '(it was closed)'))
+  return null
 }
 
-function answer(question: Question): Answers[keyof Answers] {
-  switch (question.op) {
-    case 'baseline':
-      return computeBaseline(question.module, question.bundle)
-    case 'open':
-      return open(question.parts).header
-    case 'restore':
-      return open(question.parts).restore(question.chain)
-    case 'deliver':
-      return current().deliver(question.message, slice(question.limits))
-    case 'run':
-      return current().run(slice(question.limits))
-    case 'snapshot':
-      return current().snapshot({ full: question.full })
-    case 'drop':
-      guest = undefined
-      return null
-  }
-}
-
-parentPort?.on('message', (question: Question) => {
-  let reply: Answer
+function take({ re, question }: Asked): void {
+  taken++
+  const settle = (value: Answers[keyof Answers]): void => post({ re, ok: true, value })
+  const fail = (error: unknown): void => post({ re, ok: false, ...told(error) })
   try {
-    reply = { ok: true, value: answer(question) }
+    switch (question.op) {
+      case 'baseline':
+        return settle(computeBaseline(question.module, question.bundle))
+      case 'open':
+        return settle(open(question.guest, question.parts).header)
+      case 'restore':
+        return settle(open(question.guest, question.parts).restore(question.chain))
+      case 'deliver':
+        return turns.add({ ...question, ...known(question.guest), settle, fail })
+      case 'run':
+        return turns.add({ limits: question.limits, ...known(question.guest), settle, fail })
+      case 'snapshot':
+        return settle(known(question.guest).guest.snapshot({ full: question.full }))
+      case 'drop':
+        return settle(drop(question.guest))
+    }
   } catch (error) {
-    const coded = error instanceof BatonError
-    const detail = coded ? error.detail : error instanceof Error ? error.message : String(error)
-    reply = { ok: false, code: coded ? error.code : undefined, detail }
+    fail(error)
   }
-  parentPort?.postMessage(reply)
+}
+
+function post(answer: Answer): void {
+  port?.postMessage(answer)
+}
+
+function told(error: unknown): Pick<Extract<Answer, { ok: false }>, 'code' | 'detail'> {
+  if (error instanceof BatonError) return { code: error.code, detail: error.detail }
+  return { code: undefined, detail: error instanceof Error ? error.message : String(error) }
+}
+
+port.on('message', (first: Asked) => {
+  take(first)
+  // The event loop stands still meanwhile, so the mail is fetched by hand between two slices.
+  for (;;) {
+    heard = Atomics.load(bell, BELL.urgent)
+    for (let mail = receiveMessageOnPort(port); mail; mail = receiveMessageOnPort(port))
+      take(mail.message as Asked)
+    if (turns.size === 0) return
+    turns.step()
+  }
 })

@@ -1,12 +1,10 @@
-/** Worker threads for guests: asked one question at a time, kept warm, and never a reason for the process to stay alive. */
+/** A worker thread that runs guests. It is never a reason for the process to stay alive. */
 import { Worker } from 'node:worker_threads'
 import { BatonError } from '@baton/shared/errors.ts'
-import type { Answer, Answers, Question } from './messages.ts'
+import { BELL, type Answer, type Answers, type Question, type ThreadData } from './messages.ts'
 
 /** QuickJS stops at 512 KiB of its own stack; the machine's stack under it takes several times as much. */
 const stackMb = 8
-/** Threads kept for the next guest. More would only hold memory. */
-const idleMax = 4
 
 interface Waiting {
   resolve(value: Answers[keyof Answers]): void
@@ -15,11 +13,16 @@ interface Waiting {
 
 export class Thread {
   readonly #worker: Worker
-  #waiting: Waiting | undefined
+  readonly #bell = new Int32Array(new SharedArrayBuffer(BELL.bytes))
+  readonly #waiting = new Map<number, Waiting>()
+  #asked = 0
+  #guests = 0
   #ended: Error | undefined
 
   constructor() {
+    const workerData: ThreadData = { bell: this.#bell.buffer }
     this.#worker = new Worker(new URL('./worker.ts', import.meta.url), {
+      workerData,
       resourceLimits: { stackSizeMb: stackMb },
     })
     this.#worker.on('message', (answer: Answer) => this.#settle(answer))
@@ -35,16 +38,30 @@ export class Thread {
     return this.#ended === undefined
   }
 
-  /** Asks one question. Throws what the guest's side threw, with its code. */
+  /** A number for one more guest. */
+  number(): number {
+    return ++this.#guests
+  }
+
+  /**
+   * Asks a question. `deliver` and `run` take their turn; all others are answered as soon as the running guest can be
+   * stopped. Throws what the guest's side threw, with its code, and `guest-trapped` when the thread dies.
+   */
   ask<Op extends Question['op']>(question: Extract<Question, { op: Op }>): Promise<Answers[Op]> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended)
-    if (this.#waiting !== undefined)
-      return Promise.reject(new BatonError('guest-state', '(it is still busy with the call before)'))
     return new Promise<Answers[Op]>((resolve, reject) => {
-      this.#waiting = { resolve: (value) => resolve(value as Answers[Op]), reject }
+      const re = ++this.#asked
+      this.#waiting.set(re, { resolve: (value) => resolve(value as Answers[Op]), reject })
       this.#worker.ref()
-      this.#worker.postMessage(question)
+      this.#worker.postMessage({ re, question })
+      Atomics.add(this.#bell, BELL.posted, 1)
+      if (question.op !== 'deliver' && question.op !== 'run') this.ring()
     })
+  }
+
+  /** Makes it look around at once: a question came, or the stop flag of a guest was set. */
+  ring(): void {
+    Atomics.add(this.#bell, BELL.urgent, 1)
   }
 
   async terminate(): Promise<void> {
@@ -52,9 +69,9 @@ export class Thread {
   }
 
   #settle(answer: Answer): void {
-    const waiting = this.#waiting
-    this.#waiting = undefined
-    this.#worker.unref()
+    const waiting = this.#waiting.get(answer.re)
+    this.#waiting.delete(answer.re)
+    if (this.#waiting.size === 0) this.#worker.unref()
     if (answer.ok) waiting?.resolve(answer.value)
     else if (answer.code === undefined) waiting?.reject(new Error(answer.detail))
     else waiting?.reject(new BatonError(answer.code, answer.detail))
@@ -62,33 +79,7 @@ export class Thread {
 
   #end(error: Error): void {
     this.#ended ??= error
-    this.#waiting?.reject(error)
-    this.#waiting = undefined
+    for (const waiting of this.#waiting.values()) waiting.reject(this.#ended)
+    this.#waiting.clear()
   }
-}
-
-const idle: Thread[] = []
-
-/** A process that ends sooner than this needs no second guest. */
-const warmUpAfterMs = 200
-
-/** A thread for one guest; soon after, the next one is started, so that it is warm when it is needed. */
-export function takeThread(): Thread {
-  const warm = idle.pop()
-  if (idle.length === 0) setTimeout(warmUp, warmUpAfterMs).unref()
-  return warm?.alive === true ? warm : new Thread()
-}
-
-function warmUp(): void {
-  if (idle.length === 0) idle.push(new Thread())
-}
-
-/** Gives a thread back. One that is busy or broken is ended. */
-export async function returnThread(thread: Thread): Promise<void> {
-  const free = await thread.ask({ op: 'drop' }).then(
-    () => thread.alive && idle.length < idleMax,
-    () => false,
-  )
-  if (free) idle.push(thread)
-  else await thread.terminate()
 }
