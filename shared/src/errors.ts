@@ -255,6 +255,31 @@ export const ERRORS = {
     status: 409,
   },
   // workspace
+  'copy-too-early': {
+    what: 'The session can not be copied yet.',
+    todo: 'Try again when its agent has begun and its files are stored.',
+    status: 409,
+  },
+  'copy-outrun': {
+    what: 'The session went on so fast that what was to be copied had been replaced.',
+    todo: 'Try again, or stop the session first.',
+    status: 409,
+  },
+  'copy-torn': {
+    what: 'The copy is incomplete or damaged.',
+    todo: 'Copy or export the session again; nothing of it was started.',
+    status: 400,
+  },
+  'copy-foreign': {
+    what: 'This is no copy of a session that can be read here.',
+    todo: 'Take a file that baton export made, with the account or passphrase that it was made with.',
+    status: 400,
+  },
+  'copy-untrusted': {
+    what: 'The file does not say that a device of this account made it.',
+    todo: 'Whoever made it decided what its agent does here. If you trust them, add --trust.',
+    status: 403,
+  },
   'workspace-missing': {
     what: 'The workspace folder does not exist on this runner.',
     todo: 'Start the session on a runner that has the folder.',

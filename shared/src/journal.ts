@@ -31,6 +31,21 @@ export type Image = v.InferOutput<typeof Image>
 
 // ---- commands -------------------------------------------------------------------------------------------------------
 
+/**
+ * The history of another session that a new one begins with (copy.ts). Its blobs are stored in the new session already.
+ * `entries` and `sha256` are of all lines of the history, in order.
+ */
+export const Copy = v.object({
+  origin: Id,
+  /** The origin's journal up to this entry. */
+  seq: count,
+  /** Sealed pieces, oldest first. */
+  history: v.pipe(v.array(Hash), v.maxLength(200)),
+  entries: count,
+  sha256: Hash,
+})
+export type Copy = v.InferOutput<typeof Copy>
+
 /** Begins a session. `workspace`: a folder known to the preferred runner. `bundle`: a custom agent, as a blob of the session. */
 export const StartCommand = v.object({
   agent: v.string(),
@@ -38,6 +53,7 @@ export const StartCommand = v.object({
   workspace: v.string(),
   mode: Mode,
   settings: v.optional(jsonObject),
+  copy: v.optional(Copy),
 })
 export type StartCommand = v.InferOutput<typeof StartCommand>
 
@@ -120,6 +136,13 @@ export const COMMANDS = {
 
 const receivedBase = { id: Id, device: v.string(), now: count }
 
+/**
+ * Where a copied history ends. The guest draws other random numbers from here on (F58). `snapshot`: the entry that it was
+ * copied with; `blobs`: what the guest still calls by the name that it had in the origin.
+ */
+export const Copied = v.object({ seed: Hash, snapshot: count, blobs: v.record(Hash, Hash) })
+export type Copied = v.InferOutput<typeof Copied>
+
 /** The consumed command, whole, and what its consumption means. A decision or change of mode that does not count has `late`: why. */
 export const Received = v.variant('kind', [
   v.object({
@@ -130,6 +153,8 @@ export const Received = v.variant('kind', [
     start: v.optional(v.custom<StartMessage>((value) => typeof value === 'object' && value !== null)),
     /** Permission rules of the config there and then. */
     rules: v.optional(v.array(Rule)),
+    /** Instead of `start`, when the command named a history. */
+    copied: v.optional(Copied),
   }),
   v.object({ ...receivedBase, kind: v.literal('prompt'), command: PromptCommand }),
   v.object({
@@ -222,6 +247,8 @@ export const SnapshotEntry = v.object({
   /** The mode then and how often it was changed, and the rules that people gave with decisions (F38). */
   mode: v.object({ value: Mode, revision: count }),
   rules: v.array(Rule),
+  /** Seq of the `received` where a copied history ends; absent: the session began here. */
+  copied: v.optional(count),
   agent: v.object({
     name: v.string(),
     engine: Hash,

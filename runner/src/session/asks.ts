@@ -117,11 +117,11 @@ function replayOf(live: Live, request: AwaitedRequest): Replay {
  */
 export function adoptOrphans(live: Live, now: number): Draft[] {
   const drafts: Draft[] = []
-  for (const { intent } of live.state.open.values()) {
+  for (const { seq, intent } of live.state.open.values()) {
     const { effect, kind, replay, attempt } = intent
     if (kind === 'prompt' || kind === 'approve') continue
     if (kind === 'sleep') live.toStart.set(effect, 'first')
-    else if (replay === 'never') drafts.push(outcomeError(effect, now, new BatonError('interrupted')))
+    else if (replay === 'never' || isOfOrigin(live, seq, intent)) drafts.push(outcomeError(effect, now, new BatonError('interrupted')))
     else if (attempt >= ATTEMPTS_MAX) {
       drafts.push(outcomeError(effect, now, new BatonError('attempts-exhausted', `(${attempt} times)`)))
     } else live.toStart.set(effect, 'again')
@@ -131,6 +131,12 @@ export function adoptOrphans(live: Live, now: number): Draft[] {
 
 function outcomeOf(effect: number, now: number, result: ApproveResult): Draft {
   return { kind: 'outcome', body: { effect, now, result: result as unknown as Json } }
+}
+
+/** A copy does not repeat what was allowed in its origin, only what looks. */
+function isOfOrigin({ state, tools }: Live, seq: number, { tool }: Intent): boolean {
+  if (!tool || !state.copied || seq > state.copied.seq) return false
+  return tools.get(tool.name)?.spec.access !== 'read'
 }
 
 function outcomeError(effect: number, now: number, error: BatonError): Draft {

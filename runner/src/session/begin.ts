@@ -152,6 +152,10 @@ async function readState(
   for (const approval of entry.approvals) state.approvals.set(approval.effect, approval.digest)
   state.mode = { ...entry.mode }
   state.rules = [...entry.rules]
+  if (entry.copied !== undefined) {
+    const { body, seq } = await journal.at(entry.copied, 'received')
+    if (body.kind === 'start' && body.copied) state.copied = { ...body.copied, seq }
+  }
   if (checkpoint) fold(state, { ...checkpoint, kind: 'checkpoint' })
   for (const opened of earlier.toSorted((a, b) => a.seq - b.seq)) fold(state, opened)
   for (const opened of tail) fold(state, opened)

@@ -68,6 +68,7 @@ export class Book {
       approvals: Array.from(live.state.approvals, ([effect, digest]) => ({ effect, digest })),
       mode: live.state.mode,
       rules: live.state.rules,
+      ...(live.state.copied ? { copied: live.state.copied.seq } : {}),
     }
     const blobs = [...chain, live.agent.bundle_blob, ...(asks === undefined ? [] : [asks])]
     return { kind: 'snapshot', body, blobs }
@@ -111,6 +112,7 @@ function messageOfReceived(body: Received): GuestMessage {
   const { now, id } = body
   switch (body.kind) {
     case 'start':
+      if (body.copied) return { type: 'reseed', seed: body.copied.seed }
       if (body.start) return body.start
       break
     case 'stop':
@@ -142,7 +144,8 @@ function statusAfter(state: SessionState, drafts: Draft[]): Status {
 /** Under the relay's limits for one append. */
 const BATCH_CHARS_MAX = LIMITS.frame_bytes / 2
 
-function batchesOf(drafts: Draft[]): Draft[][] {
+/** Cuts drafts into what one append may hold. */
+export function batchesOf(drafts: Draft[]): Draft[][] {
   const batches: Draft[][] = []
   let chars = Infinity
   for (const draft of drafts) {

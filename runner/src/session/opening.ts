@@ -6,6 +6,7 @@ import { adoptOrphans } from './asks.ts'
 import { openGuest, restoreGuest, startMessage, type Begun } from './begin.ts'
 import type { Book } from './book.ts'
 import { Checkpoints } from './checkpoints.ts'
+import { reseedInterrupted, writeCopied } from './copy.ts'
 import { openCommand } from '@baton/shared/entries.ts'
 import { arrived, failure, notice, type Draft } from './journal.ts'
 import { newLive, type Live } from './live.ts'
@@ -41,6 +42,10 @@ export async function start(
     command: body,
   }
   try {
+    if (body.copy) {
+      const at = await writeCopied({ options, book, received, copy: body.copy, consumes })
+      return await restore({ ...opening, lease: { ...lease, checkpoint: at.checkpoint } }, at.snapshot)
+    }
     const workspace = await options.openWorkspace(lease.sid, body.workspace)
     const tools = await options.tools(body.workspace)
     const rules = await options.rules(body.workspace)
@@ -108,6 +113,7 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
     const tools = new Map((await options.tools(begun.folder)).map((tool) => [tool.spec.name, tool]))
     const rules = [...begun.rules, ...restricting(await options.rules(begun.folder))]
     const live = newLive({ ...begun, tools, rules, workspace, checkpoints })
+    live.dirty = await reseedInterrupted(begun)
     await book.append(live, adoptOrphans(live, Date.now()))
     // When the guest runs again: it need not wait for this.
     opening.write(arrived())

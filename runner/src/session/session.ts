@@ -13,6 +13,7 @@ import { Diverged, sortAsks, stopUnbegun, policyOf } from './asks.ts'
 import { Book } from './book.ts'
 import { Departure } from './departure.ts'
 import { Effects, outcomeDraft, type Ended } from './effects.ts'
+import { aliased } from './copy.ts'
 import { consume, Inbox } from './inbox.ts'
 import { arrived, Journal, notice, type Draft } from './journal.ts'
 import { storeFiles, type Leave, type Leaving, type StoredFiles } from './leaving.ts'
@@ -23,7 +24,7 @@ import type { Ending, Lease, SessionOptions } from './options.ts'
 import { Rest } from './rest.ts'
 import { Snapshots } from './snapshots.ts'
 import { startEffect } from './start.ts'
-import { statusOf, type Deliverable } from './state.ts'
+import { reseedOf, statusOf, type Deliverable } from './state.ts'
 import { steady, steadyBlobs } from './steady.ts'
 
 type Happening =
@@ -61,7 +62,8 @@ export class Session {
     const key = sessionKey(options.account, lease.sid)
     const { sid, epoch, seq: tail } = lease
     const journal = new Journal(options.link, { sid, key, epoch, tail, gone })
-    const blobs = steadyBlobs(options.link, gone)
+    const named = (): Record<string, string> | undefined => this.#live?.state.copied?.blobs
+    const blobs = aliased(steadyBlobs(options.link, gone), named)
     const snapshots = new Snapshots(blobs, sid, key)
     this.#book = new Book(journal, blobs, snapshots)
     this.#effects = new Effects((ended) => this.#mailbox.post({ t: 'ended', ended }))
@@ -377,7 +379,9 @@ export class Session {
 
 /** The message that the guest may get now: blocked, only the outcome that it waits for; else the first in the journal. */
 function nextOf({ pause, state }: Live): Deliverable | undefined {
-  if (pause.state === 'blocked') return state.queue.find((deliverable) => deliverable.effect === pause.on)
+  if (pause.state === 'blocked') {
+    return state.queue.find((deliverable) => deliverable.effect === pause.on || reseedOf(deliverable))
+  }
   return state.queue[0]
 }
 

@@ -3,7 +3,7 @@
  * which approvals may be used, where the checkpoint is. Pure: the writer folds what it has just written, a
  * successor folds what it reads, and both get the same.
  */
-import type { CheckpointEntry, Intent, Mode, Outcome, Received, Rule } from '@baton/shared/journal.ts'
+import type { CheckpointEntry, Copied, Intent, Mode, Outcome, Received, Rule } from '@baton/shared/journal.ts'
 import type { Status } from '@baton/shared/protocol.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 
@@ -39,6 +39,8 @@ export interface SessionState {
   mode: { value: Mode; revision: number }
   /** Rules that people gave with decisions. */
   rules: Rule[]
+  /** Where the copied history ends that the session began with. */
+  copied: (Copied & { seq: number }) | undefined
 }
 
 export function emptyState(): SessionState {
@@ -53,6 +55,7 @@ export function emptyState(): SessionState {
     checkpoint: undefined,
     mode: { value: 'ask', revision: 0 },
     rules: [],
+    copied: undefined,
   }
 }
 
@@ -85,6 +88,12 @@ export function fold(state: SessionState, entry: Opened): void {
 function foldReceived(state: SessionState, seq: number, body: Received): void {
   switch (body.kind) {
     case 'start':
+      if (body.copied) {
+        // What was approved in the origin was approved for once.
+        state.approvals.clear()
+        state.copied = { ...body.copied, seq }
+        break
+      }
       // A second start, sent by mistake, is consumed without a message and starts nothing.
       if (!body.start) return
       state.start = seq
@@ -107,6 +116,11 @@ function foldReceived(state: SessionState, seq: number, body: Received): void {
       return
   }
   state.queue.push({ seq, entry: { kind: 'received', body } })
+}
+
+/** The new random numbers that a copy begins with: the guest takes them wherever it rests. */
+export function reseedOf({ entry }: Deliverable): Copied | undefined {
+  return entry.kind === 'received' && entry.body.kind === 'start' ? entry.body.copied : undefined
 }
 
 function foldOutcome(state: SessionState, seq: number, body: Outcome): void {
