@@ -1,5 +1,5 @@
 /** What a transcript is made of. One item is one thing that a person sees. */
-import type { Json } from '../guest.ts'
+import type { ImageRef, Json } from '../guest.ts'
 
 /** A result too long for its entry; the whole is fetched on demand. */
 export interface BlobRef {
@@ -21,6 +21,7 @@ export interface PromptItem extends Base {
   text: string
   command: string
   device: string
+  images?: readonly ImageRef[]
 }
 
 /** What the model said. `repeated`: requests that were cut off and asked again before this one. */
@@ -35,6 +36,7 @@ export interface ToolResultView {
   text: string
   is_error: boolean
   detail?: { [key: string]: Json }
+  images?: readonly ImageRef[]
 }
 
 /**
@@ -53,6 +55,7 @@ export interface ToolItem extends Base {
   approval?: {
     effect: number
     digest: string
+    /** `device`: who decided; empty when a rule or the mode did, and nobody was asked. */
     decided?: { approved: boolean; device: string; note?: string; at: number }
   }
   started_at?: number
@@ -77,6 +80,11 @@ export interface EventItem extends Base {
   kind: 'event'
   tone: 'quiet' | 'error'
   text: string
+  /** Of an error: its code, and what to do about it. */
+  code?: string
+  todo?: string
+  /** It divides what is above from what is below, as a handoff does. */
+  divides?: boolean
 }
 
 export interface StopItem extends Base {

@@ -1,6 +1,7 @@
 /** Reads what effects gave. Results are the agent's and the runner's; anything else than expected reads as text, never throws. */
 import type { Json } from '../guest.ts'
 import * as v from 'valibot'
+import { Image } from '../journal.ts'
 import type { ToolResultView } from './items.ts'
 
 const json = v.custom<Json>((value) => value !== undefined)
@@ -23,13 +24,14 @@ const ToolResult = v.object({
   text: v.string(),
   is_error: v.boolean(),
   detail: v.optional(v.record(v.string(), json)),
+  images: v.fallback(v.optional(v.array(Image)), undefined),
 })
 
 export function readToolResult(result: Json | undefined): ToolResultView {
   const parsed = v.safeParse(ToolResult, result)
   if (!parsed.success) return { text: asText(result), is_error: false }
-  const { text, is_error, detail } = parsed.output
-  return detail ? { text, is_error, detail } : { text, is_error }
+  const { text, is_error, detail, images } = parsed.output
+  return { text, is_error, ...(detail && { detail }), ...(images?.length && { images }) }
 }
 
 const ApproveResult = v.object({

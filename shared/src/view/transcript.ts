@@ -3,12 +3,13 @@
  * dense and numbered, so one that was reduced before changes nothing (F13). What is still open stands apart from `items`:
  * running model calls with their live text, pending approvals, a move on its way.
  */
-import * as v from 'valibot'
 import type { Access, DocumentState, Json, Mode } from '../guest.ts'
-import type { Outcome, Intent, Received, EventEntry } from '../journal.ts'
+import type { Outcome, Intent, Received, EventEntry, Rule } from '../journal.ts'
+import { readDocument } from './documents.ts'
 import type { Read } from './entry.ts'
 import { readModelText, readToolResult, readApproval, readEventText } from './results.ts'
-import type { Approval, Handoff, Item, TextItem, ToolItem } from './items.ts'
+import type { Approval, EventItem, Handoff, Item, TextItem, ToolItem } from './items.ts'
+import { addedUsage, countWords, readTurnUsage, type Usage } from './usage.ts'
 
 /** An effect with an intent and no outcome. */
 interface OpenEffect {
@@ -17,6 +18,15 @@ interface OpenEffect {
   at: number
   /** Index of its item. */
   item?: number
+  retry?: Retrying
+}
+
+/** An attempt that follows a failed one, and starts at `from`: milliseconds on the relay's clock. */
+export interface Retrying {
+  attempt: number
+  code: string
+  message: string
+  from: number
 }
 
 export interface Moving {
@@ -54,6 +64,12 @@ export interface Transcript {
   access: ReadonlyMap<string, Access>
   /** The newest version of each document. */
   documents: ReadonlyMap<string, DocumentState>
+  /** Why the agent refused a person's change of a document, by the command's id; empty when it took the change. */
+  answers: ReadonlyMap<string, string>
+  /** Permission rules of the config at the start, then those that people gave with decisions. */
+  rules: readonly Rule[]
+  /** What the last turn and all turns have used. */
+  usage?: { turn: Usage; session: Usage }
 }
 
 export const EMPTY: Transcript = {
@@ -67,6 +83,8 @@ export const EMPTY: Transcript = {
   settings: {},
   access: new Map(),
   documents: new Map(),
+  answers: new Map(),
+  rules: [],
 }
 
 /** A transcript under change: `reduce` copies once a batch, not once an entry. */
@@ -124,6 +142,27 @@ export function isThinking(transcript: Transcript): boolean {
   return false
 }
 
+/** Live text of running model calls, by effect. Of an effect that is not known yet nobody knows what it is. */
+export function liveTexts({ live, open }: Transcript): [effect: number, text: string][] {
+  return [...live].filter(([effect, text]) => text !== '' && open.get(effect)?.kind === 'llm')
+}
+
+/** The newest output of running calls, by their item's index. */
+export function liveOutputs({ live, open }: Transcript): Map<number, string> {
+  const outputs = new Map<number, string>()
+  for (const [effect, text] of live) {
+    const running = open.get(effect)
+    if (running?.kind === 'tool' && running.item !== undefined && text !== '') outputs.set(running.item, text)
+  }
+  return outputs
+}
+
+/** The attempt of a model call that follows a failed one, until the model begins to answer. */
+export function retryOf({ open, live }: Transcript): Retrying | undefined {
+  for (const [effect, { kind, retry }] of open) if (kind === 'llm' && retry && !live.get(effect)) return retry
+  return undefined
+}
+
 function apply(draft: Draft, entry: Read): void {
   switch (entry.kind) {
     case 'received':
@@ -159,6 +198,7 @@ function received(draft: Draft, body: Received, seq: number, at: number): void {
       draft.mode = body.command.mode
       draft.settings = body.command.settings ?? {}
       draft.access = new Map(body.start?.tools.map(({ name, access }) => [name, access]))
+      draft.rules = body.rules ?? []
       return
     case 'prompt':
       draft.items.push({
@@ -168,6 +208,7 @@ function received(draft: Draft, body: Received, seq: number, at: number): void {
         text: body.command.text,
         command: body.id,
         device: body.device,
+        ...(body.command.images?.length ? { images: body.command.images } : {}),
       })
       return
     case 'stop':
@@ -180,6 +221,7 @@ function received(draft: Draft, body: Received, seq: number, at: number): void {
       return
     case 'decision':
       // What it decided shows in the approval's outcome; one that came too late changed nothing.
+      if (body.late === undefined && body.command.always) draft.rules = [...draft.rules, body.command.always]
       return
     case 'mode':
       if (body.late !== undefined) {
@@ -220,6 +262,7 @@ function intent(draft: Draft, body: Intent, seq: number, at: number): void {
     attempt: body.attempt,
     at,
     ...(again?.item === undefined ? {} : { item: again.item }),
+    ...(body.retry ? { retry: retryingOf(body, body.retry, at) } : {}),
   }
   draft.open.set(body.effect, open)
   if (again) {
@@ -271,6 +314,11 @@ function intent(draft: Draft, body: Intent, seq: number, at: number): void {
   }
 }
 
+function retryingOf({ attempt, now }: Intent, retry: NonNullable<Intent['retry']>, at: number): Retrying {
+  const { code, message, not_before } = retry
+  return { attempt, code, message, from: at + Math.max(0, not_before - now) }
+}
+
 /** A call that was asked for before a handoff and runs after it stands where it runs. Returns its index then. */
 function afterHandoff(draft: Draft, index: number): number {
   const item = draft.items[index]
@@ -316,8 +364,8 @@ function modelOutcome(draft: Draft, open: OpenEffect, body: Outcome, seq: number
     const partial = body.partial?.trim() ?? ''
     if (partial !== '')
       saidBeforeStop(draft, open, { kind: 'text', id: `${id}p`, at, text: partial, repeated })
-    const quiet = body.error.code === 'stopped'
-    if (!quiet) draft.items.push({ kind: 'event', id, at, tone: 'error', text: body.error.message })
+    const { code, message } = body.error
+    if (code !== 'stopped') draft.items.push({ kind: 'event', id, at, tone: 'error', text: message, code })
     return
   }
   if (body.blob) {
@@ -376,31 +424,18 @@ const SHOWN_ELSEWHERE = new Set(['title', 'moving', 'turn', 'document'])
 
 const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-const Document = v.object({
-  name: v.string(),
-  version: v.number(),
-  value: v.custom<Json>((value) => value !== undefined),
-  schema: v.optional(
-    v.record(
-      v.string(),
-      v.custom<Json>((value) => value !== undefined),
-    ),
-  ),
-  command: v.optional(v.string()),
-  refused: v.optional(v.string()),
-})
-
 function document(draft: Draft, data: Json): void {
-  const parsed = v.safeParse(Document, data)
-  if (!parsed.success) return
-  const { name, version, value, schema, command, refused } = parsed.output
-  const state: DocumentState = {
-    ...{ name, version, value },
-    ...(schema === undefined ? {} : { schema }),
-    ...(command === undefined ? {} : { command }),
-    ...(refused === undefined ? {} : { refused }),
+  const state = readDocument(data)
+  if (!state) return
+  draft.documents = new Map(draft.documents).set(state.name, state)
+  if (state.command !== undefined) {
+    draft.answers = new Map(draft.answers).set(state.command, state.refused ?? '')
   }
-  draft.documents = new Map(draft.documents).set(name, state)
+}
+
+function usage(draft: Draft, data: Json): void {
+  const turn = readTurnUsage(data)
+  if (turn) draft.usage = { turn, session: draft.usage ? addedUsage(draft.usage.session, turn) : turn }
 }
 
 function event(draft: Draft, body: EventEntry, seq: number, at: number): void {
@@ -411,20 +446,49 @@ function event(draft: Draft, body: EventEntry, seq: number, at: number): void {
     return
   }
   if (body.type === 'document' && body.effect !== undefined) document(draft, body.data)
+  if (body.type === 'turn' && body.effect !== undefined) usage(draft, body.data)
   if (SHOWN_ELSEWHERE.has(body.type)) return
-  const tone = body.type === 'error' || body.type === 'failed' ? 'error' : 'quiet'
-  draft.items.push({
-    kind: 'event',
-    id: `e${seq}`,
-    at,
-    tone,
-    text: body.type === 'done' ? 'The agent has ended.' : readEventText(body.data) || body.type,
-  })
+  const item: EventItem = { kind: 'event', id: `e${seq}`, at, ...eventWords(body) }
+  const last = draft.items.at(-1)
+  // The agent tells of the failure that its outcome has told of: once is enough.
+  const again = last?.kind === 'event' && last.tone === 'error' && last.code === item.code
+  if (again && item.tone === 'error' && item.code !== undefined)
+    draft.items[draft.items.length - 1] = { ...last, ...item, id: last.id }
+  else draft.items.push(item)
+}
+
+function eventWords({ type, data, effect }: EventEntry): Omit<EventItem, 'kind' | 'id' | 'at'> {
+  const known = fieldsOf(data)
+  switch (type) {
+    case 'done':
+      return { tone: 'quiet', text: 'The agent has ended.' }
+    case 'error':
+    case 'failed':
+      return {
+        tone: 'error',
+        text: readEventText(data) || type,
+        ...(typeof known['code'] === 'string' ? { code: known['code'] } : {}),
+        ...(typeof known['todo'] === 'string' ? { todo: known['todo'] } : {}),
+      }
+    case 'compacted':
+      if (effect === undefined) break
+      return { tone: 'quiet', text: compactedWords(known), divides: true }
+  }
+  return { tone: 'quiet', text: readEventText(data) || type }
+}
+
+/** `compacted · 152k → 9.1k tokens` */
+function compactedWords({ before, after }: { [key: string]: Json }): string {
+  if (typeof before !== 'number' || typeof after !== 'number') return 'compacted'
+  return `compacted · ${countWords(before)} → ${countWords(after)} tokens`
+}
+
+function fieldsOf(data: Json): { [key: string]: Json } {
+  return data !== null && typeof data === 'object' && !Array.isArray(data) ? data : {}
 }
 
 function movingOf(data: Json, asked: Moving | undefined, at: number): Moving {
-  const known = data !== null && typeof data === 'object' && !Array.isArray(data) ? data : {}
-  const { to, waits } = known
+  const { to, waits } = fieldsOf(data)
   return {
     label: typeof to === 'string' && to !== '' ? to : (asked?.label ?? ''),
     at: asked?.at ?? at,

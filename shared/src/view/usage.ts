@@ -1,0 +1,71 @@
+/** What turns have used, as the agent tells at the end of each. Pure. */
+import * as v from 'valibot'
+import type { Json } from '../guest.ts'
+
+export interface Usage {
+  input_tokens: number
+  output_tokens: number
+  cache_read_tokens: number
+  cache_write_tokens: number
+  /** US dollars, of the requests whose model has a known price. */
+  cost_usd: number
+  /** Turns whose cost is not known. */
+  unpriced: number
+}
+
+const tokens = v.fallback(v.pipe(v.number(), v.minValue(0)), 0)
+
+const TurnEnd = v.object({
+  state: v.literal('end'),
+  usage: v.object({
+    input_tokens: tokens,
+    output_tokens: tokens,
+    cache_read_tokens: tokens,
+    cache_write_tokens: tokens,
+  }),
+  cost_usd: v.fallback(v.optional(v.pipe(v.number(), v.minValue(0))), undefined),
+})
+
+/** Usage of the turn that an event `turn` ends; undefined when it ends none or does not say. */
+export function readTurnUsage(data: Json): Usage | undefined {
+  const parsed = v.safeParse(TurnEnd, data)
+  if (!parsed.success) return undefined
+  const { usage, cost_usd } = parsed.output
+  return { ...usage, cost_usd: cost_usd ?? 0, unpriced: cost_usd === undefined ? 1 : 0 }
+}
+
+export function addedUsage(a: Usage, b: Usage): Usage {
+  return {
+    input_tokens: a.input_tokens + b.input_tokens,
+    output_tokens: a.output_tokens + b.output_tokens,
+    cache_read_tokens: a.cache_read_tokens + b.cache_read_tokens,
+    cache_write_tokens: a.cache_write_tokens + b.cache_write_tokens,
+    cost_usd: a.cost_usd + b.cost_usd,
+    unpriced: a.unpriced + b.unpriced,
+  }
+}
+
+/** `12k in (9.8k from the cache) · 1.2k out · $0.08`; without a known price the cost is left out. */
+export function usageWords(usage: Usage): string {
+  const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, unpriced } = usage
+  const all = input_tokens + cache_read_tokens + cache_write_tokens
+  const cached = cache_read_tokens === 0 ? '' : ` (${countWords(cache_read_tokens)} from the cache)`
+  const cost = unpriced === 0 ? dollars(cost_usd) : cost_usd === 0 ? '' : `at least ${dollars(cost_usd)}`
+  return [`${countWords(all)} in${cached}`, `${countWords(output_tokens)} out`, cost]
+    .filter(Boolean)
+    .join(' · ')
+}
+
+/** `812`, `1.2k`, `34k`, `1.3M`. */
+export function countWords(count: number): string {
+  if (count < 1000) return String(count)
+  if (count < 999_500) {
+    const thousands = count / 1000
+    return `${thousands < 9.95 ? thousands.toFixed(1) : Math.round(thousands)}k`
+  }
+  return `${(count / 1e6).toFixed(1)}M`
+}
+
+function dollars(usd: number): string {
+  return usd > 0 && usd < 0.01 ? 'under $0.01' : `$${usd.toFixed(2)}`
+}
