@@ -188,6 +188,8 @@ export const Intent = v.object({
   /** 1, 2, 3 …; a later attempt of the same effect is an intent of its own (F27). */
   attempt: count,
   now: count,
+  /** Of the attempts before, how many were cut off by a crash or a move: at most one each (I8). */
+  repeated: v.optional(count),
   /** Why this attempt follows a failed one, and when it starts at the earliest (F75). */
   retry: v.optional(v.object({ code: v.string(), message: v.string(), not_before: count })),
   tool: v.optional(
@@ -219,7 +221,7 @@ export const Outcome = v.object({
   /** Text of a model's answer that a person stopped: they stopped it for what they had read. Not part of the conversation. */
   partial: v.optional(v.string()),
   duration_ms: v.optional(count),
-  /** Requests that were cut off by a crash or a move before this one: at most one each (I8). */
+  /** As in the intent. */
   repeated: v.optional(count),
 })
 export type Outcome = v.InferOutput<typeof Outcome>

@@ -2,8 +2,16 @@
 import type { Mode } from '@baton/shared/guest.ts'
 import type * as v from 'valibot'
 import { openEntry, type Opened } from '@baton/shared/entries.ts'
-import type { COMMANDS, SessionMeta } from '@baton/shared/journal.ts'
-import { newDevice, newId, sessionKey, signDecision, type Account, type Device } from '@baton/shared/keys.ts'
+import type { COMMANDS, Rule, SessionMeta } from '@baton/shared/journal.ts'
+import {
+  newDevice,
+  newId,
+  sessionKey,
+  signDecision,
+  signMode,
+  type Account,
+  type Device,
+} from '@baton/shared/keys.ts'
 import { LIMITS, type CommandKind, type Placement, type SessionInfo } from '@baton/shared/protocol.ts'
 import { place, sealJson } from '@baton/shared/seal.ts'
 import { Link } from '@baton/runner/daemon/link.ts'
@@ -64,10 +72,21 @@ export class TestClient implements AsyncDisposable {
     return id
   }
 
-  decide(sid: string, effect: number, digest: string, approved = true): Promise<string> {
+  /** `always`: a rule that goes with an approval. */
+  decide(sid: string, effect: number, digest: string, approved = true, always?: Rule): Promise<string> {
     const { id, certificate } = this.device
-    const signature = signDecision(this.device, { sid, effect, digest, approved })
-    return this.command(sid, 'decision', { effect, digest, approved, device: id, certificate, signature })
+    const signature = signDecision(this.device, { sid, effect, digest, approved, always })
+    const rule = always ? { always } : {}
+    return this.command(sid, 'decision', {
+      ...{ effect, digest, approved, device: id, certificate, signature, ...rule },
+    })
+  }
+
+  /** Changes the mode. `revision`: changes so far. */
+  setMode(sid: string, mode: Mode, revision: number): Promise<string> {
+    const { id, certificate } = this.device
+    const signature = signMode(this.device, { sid, mode, revision })
+    return this.command(sid, 'mode', { mode, revision, device: id, certificate, signature })
   }
 
   /** The approvals that wait. */

@@ -12,7 +12,7 @@ import { startRedis, type RedisServer } from '@baton/relay/redis-server.ts'
 import { Runner, type RunnerOptions } from '@baton/runner/daemon/runner.ts'
 import type { Harness } from '@baton/runner/harness.ts'
 import type { ModelRequest } from '@baton/runner/model/model.ts'
-import type { Tool } from '@baton/runner/tools/tool.ts'
+import type { Tool, ToolAnswer, ToolContext } from '@baton/runner/tools/tool.ts'
 import type { Workspace } from '@baton/runner/workspace/workspace.ts'
 import { pino } from 'pino'
 import { TestClient } from './client.ts'
@@ -24,7 +24,11 @@ const silent = pino({ level: 'silent' })
 export interface TestTool {
   replay?: ToolSpec['replay']
   access?: ToolSpec['access']
-  run: (input: Record<string, Json>, signal: AbortSignal) => Promise<string>
+  run: (
+    input: Record<string, Json>,
+    signal: AbortSignal,
+    context: ToolContext,
+  ) => Promise<string | ToolAnswer>
 }
 
 export interface LoopOptions {
@@ -109,7 +113,7 @@ export class Loop implements AsyncDisposable {
   #hands(): RunnerOptions['hands'] {
     const { program, harness, tools = {}, model, park_after_ms = 60_000 } = this.options
     return {
-      ...{ park_after_ms, finish_within_ms: 30_000 },
+      ...{ park_after_ms, finish_within_ms: 30_000, retry_base_ms: 10 },
       model: {
         name: 'rehearsal',
         call: (request, options) => {
@@ -130,7 +134,10 @@ export class Loop implements AsyncDisposable {
 function toolOf(name: string, { replay = 'safe', access = 'read', run }: TestTool): Tool {
   return {
     spec: { name, description: name, schema: { type: 'object' }, replay, access },
-    execute: async (input, { signal }) => ({ text: await run(input, signal), is_error: false }),
+    execute: async (input, context) => {
+      const answer = await run(input, context.signal, context)
+      return typeof answer === 'string' ? { text: answer, is_error: false } : answer
+    },
   }
 }
 

@@ -6,10 +6,9 @@ import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectRequest, Json } from '@baton/shared/guest.ts'
 import type { Workspace } from '@baton/runner/workspace/workspace.ts'
 import { Loop } from '../src/loop.ts'
+import { prompt, tool } from '../src/script-asks.ts'
 import { ScriptHarness, type Program } from '../src/script-harness.ts'
 
-const prompt = (id: number): EffectRequest => ({ id, kind: 'prompt', input: {} })
-const tool = (id: number, name: string): EffectRequest => ({ id, kind: 'tool', input: { name, input: {} } })
 const emit = (id: number, data: Json): EffectRequest => ({ id, kind: 'emit', input: { type: 'note', data } })
 
 const stored = (entries: Opened[]): boolean => entries.some(({ kind }) => kind === 'checkpoint')

@@ -2,29 +2,12 @@
 import { describe, expect, it } from 'vitest'
 import { callDigest } from '@baton/shared/digest.ts'
 import type { Opened } from '@baton/shared/entries.ts'
-import type { EffectRequest, GuestMessage, Json } from '@baton/shared/guest.ts'
+import type { Json } from '@baton/shared/guest.ts'
 import { transcriptOf } from '@baton/shared/transcript.ts'
 import type { Workspace } from '@baton/runner/workspace/workspace.ts'
 import { Loop } from '../src/loop.ts'
+import { approve, emit, prompt, resultOf, tool } from '../src/script-asks.ts'
 import type { Program } from '../src/script-harness.ts'
-
-const prompt = (id: number): EffectRequest => ({ id, kind: 'prompt', input: {} })
-const tool = (
-  id: number,
-  name: string,
-  input: Record<string, Json> = {},
-  approval?: number,
-): EffectRequest => ({
-  id,
-  kind: 'tool',
-  input: { name, input, ...(approval === undefined ? {} : { approval }) },
-})
-const approve = (id: number, name: string, input: Record<string, Json> = {}): EffectRequest => ({
-  id,
-  kind: 'approve',
-  input: { name, input, digest: callDigest(name, input) },
-})
-const emit = (id: number, data: Json): EffectRequest => ({ id, kind: 'emit', input: { type: 'note', data } })
 
 const outcomes = (entries: Opened[]): Opened[] => entries.filter((entry) => entry.kind === 'outcome')
 /** The runner's own events aside. */
@@ -40,14 +23,6 @@ function gate(): { opened: Promise<void>; open: () => void } {
   let open = (): void => undefined
   const opened = new Promise<void>((resolve) => (open = resolve))
   return { opened, open }
-}
-
-function resultOf(message: GuestMessage): Json {
-  return message.type === 'outcome'
-    ? message.error
-      ? { error: message.error.code }
-      : (message.result ?? null)
-    : null
 }
 
 /** Asks one tool and tells what came. */

@@ -5,11 +5,10 @@ import type { Opened } from '@baton/shared/entries.ts'
 import type { EffectRequest, GuestMessage, Json } from '@baton/shared/guest.ts'
 import { transcriptOf } from '@baton/shared/transcript.ts'
 import { Loop } from '../src/loop.ts'
+import { prompt, tool } from '../src/script-asks.ts'
 import { ScriptHarness, type Program } from '../src/script-harness.ts'
 import { until } from '../src/until.ts'
 
-const prompt = (id: number): EffectRequest => ({ id, kind: 'prompt', input: {} })
-const tool = (id: number, name: string): EffectRequest => ({ id, kind: 'tool', input: { name, input: {} } })
 const emit = (id: number, data: Json): EffectRequest => ({ id, kind: 'emit', input: { type: 'note', data } })
 
 const count = (entries: Opened[], kind: Opened['kind']): number =>

@@ -120,7 +120,9 @@ export function adoptOrphans(live: Live, now: number): Draft[] {
   for (const { seq, intent } of live.state.open.values()) {
     const { effect, kind, replay, attempt } = intent
     if (kind === 'prompt' || kind === 'approve') continue
-    if (kind === 'sleep') live.toStart.set(effect, 'first')
+    // Time alone had to pass: nothing has started yet.
+    const waited = kind === 'sleep' || (intent.retry !== undefined && intent.retry.not_before > now)
+    if (waited) live.toStart.set(effect, 'first')
     else if (replay === 'never' || isOfOrigin(live, seq, intent)) drafts.push(outcomeError(effect, now, new BatonError('interrupted')))
     else if (attempt >= ATTEMPTS_MAX) {
       drafts.push(outcomeError(effect, now, new BatonError('attempts-exhausted', `(${attempt} times)`)))

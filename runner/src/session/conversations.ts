@@ -14,8 +14,10 @@ export class Conversations {
    * what was handed over does not have the digest that it claims.
    */
   extend(input: LlmInput): Message[] | undefined {
-    const known =
-      input.prior === 0 ? { digest: EMPTY_CONVERSATION, messages: [] } : this.#known.get(input.conversation)
+    const asked = this.#known.get(input.conversation)
+    // The same request once more.
+    if (asked?.digest === input.digest) return asked.messages
+    const known = input.prior === 0 ? { digest: EMPTY_CONVERSATION, messages: [] } : asked
     if (!known || known.digest !== input.follows || known.messages.length !== input.prior) return undefined
     const messages = [...known.messages, ...input.add]
     const digest = input.add.reduce(extendConversation, known.digest)

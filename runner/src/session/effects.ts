@@ -5,7 +5,7 @@ import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Json } from '@baton/shared/guest.ts'
 import type { Outcome } from '@baton/shared/journal.ts'
 import { notice, type Draft } from './journal.ts'
-import { failureOf, type Performed } from './perform.ts'
+import { failureOf, waitUntil, type Performed } from './perform.ts'
 
 /** A result longer than this goes into a blob. */
 const INLINE_BYTES = 32 << 10
@@ -14,6 +14,8 @@ const ENDS_CHARS = 2000
 interface Running {
   kind: string
   controller: AbortController
+  /** Only time has to pass: another runner can go on waiting. */
+  waits: boolean
 }
 
 /** How an effect ended: its outcome, and what is to be written before it. */
@@ -41,20 +43,31 @@ export class Effects {
     return Array.from(this.#running.values(), (running) => running.kind)
   }
 
-  /** Starts an effect whose intent is durable (I3). `after` gives what must be written together with the outcome. */
+  /**
+   * Starts an effect whose intent is durable (I3). `after` gives what must be written together with the outcome; `not_before`, in
+   * milliseconds since 1970, lets it wait first.
+   */
   start(
     effect: number,
     kind: string,
     perform: (signal: AbortSignal) => Promise<Performed>,
-    after: () => Promise<Draft[]> = async () => [],
+    { after = async () => [], not_before = 0 }: { after?: () => Promise<Draft[]>; not_before?: number } = {},
   ): void {
     if (this.#isOver) return
-    const running: Running = { kind, controller: new AbortController() }
+    const running: Running = { kind, controller: new AbortController(), waits: kind === 'sleep' }
     this.#running.set(effect, running)
     const began = performance.now()
     const run = async (): Promise<void> => {
       const { signal } = running.controller
-      const performed = await perform(signal).catch((error: unknown) => ({ error: failureOf(error) }))
+      const waitThenPerform = async (): Promise<Performed> => {
+        if (not_before > Date.now()) {
+          running.waits = true
+          await waitUntil(not_before, signal)
+          running.waits = false
+        }
+        return perform(signal)
+      }
+      const performed = await waitThenPerform().catch((error: unknown) => ({ error: failureOf(error) }))
       // Cut off: another runner decides by the replay policy what becomes of it.
       if (this.#running.get(effect) !== running) return
       // Whatever becomes of the files, the effect has happened: its result must not be lost.
@@ -77,6 +90,15 @@ export class Effects {
   end(): void {
     this.#isOver = true
     this.cut()
+  }
+
+  /** What only waits need not be waited for: whoever comes next goes on waiting. */
+  cutWaiting(): void {
+    for (const [effect, { waits, controller }] of this.#running) {
+      if (!waits) continue
+      this.#running.delete(effect)
+      controller.abort(new BatonError('interrupted'))
+    }
   }
 
   /** The runner lets go: processes die, and no outcome is written here. Returns how many were cut off. */
@@ -102,13 +124,14 @@ export async function outcomeDraft(
     const said = partial === undefined ? {} : { partial: partial.slice(0, INLINE_BYTES) }
     return { kind: 'outcome', body: { ...base, error, ...said } }
   }
-  const text = JSON.stringify(performed.result)
+  const { result, blobs: named = [] } = performed
+  const text = JSON.stringify(result)
   const bytes = utf8(text)
-  if (bytes.length <= INLINE_BYTES) return { kind: 'outcome', body: { ...base, result: performed.result } }
+  if (bytes.length <= INLINE_BYTES) return { kind: 'outcome', body: { ...base, result }, blobs: named }
   const hash = await store.blobs.put(store.sid, store.key, bytes)
-  const shown = textOf(performed.result)
+  const shown = textOf(result)
   const blob = { hash, bytes: bytes.length, head: shown.slice(0, ENDS_CHARS), tail: shown.slice(-ENDS_CHARS) }
-  return { kind: 'outcome', body: { ...base, blob }, blobs: [hash] }
+  return { kind: 'outcome', body: { ...base, blob }, blobs: [hash, ...named] }
 }
 
 function textOf(result: Json): string {

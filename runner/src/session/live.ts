@@ -7,6 +7,7 @@ import type { Workspace } from '../workspace/workspace.ts'
 import type { Agent } from './begin.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import { Conversations } from './conversations.ts'
+import type { Images } from './images.ts'
 import type { AwaitedRequest } from './requests.ts'
 import type { SessionState } from './state.ts'
 
@@ -22,6 +23,7 @@ export interface Live {
   readonly workspace: Promise<Workspace>
   readonly checkpoints: Checkpoints
   readonly conversations: Conversations
+  readonly images: Images
   readonly readFiles: Map<string, string>
   pause: Pause
   /** The highest effect that the guest has asked for and that the journal knows. It can't ask for an earlier one anew. */
@@ -48,6 +50,7 @@ export function newLive(
     | 'start'
     | 'tools'
     | 'rules'
+    | 'images'
     | 'workspace'
     | 'checkpoints'
     | 'pause'

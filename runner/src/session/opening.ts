@@ -11,6 +11,7 @@ import { openCommand } from '@baton/shared/entries.ts'
 import { arrived, failure, notice, type Draft } from './journal.ts'
 import { newLive, type Live } from './live.ts'
 import type { Lease, SessionOptions } from './options.ts'
+import { Images } from './images.ts'
 import { restricting } from './permissions.ts'
 import type { Snapshots } from './snapshots.ts'
 import { emptyState } from './state.ts'
@@ -60,6 +61,7 @@ export async function start(
     const live = newLive({
       ...{ harness, agent, start: message, rules, state: emptyState(), snapshot: 0, previous: 0 },
       checkpoints: new Checkpoints(blobs, lease.sid, journal.key, undefined),
+      images: new Images({ blobs, sid: lease.sid, key: journal.key }),
       tools: new Map(tools.map((tool) => [tool.spec.name, tool])),
       workspace: Promise.resolve(workspace),
       pause: { state: 'quiescent', asked: [] },
@@ -112,7 +114,8 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
   try {
     const tools = new Map((await options.tools(begun.folder)).map((tool) => [tool.spec.name, tool]))
     const rules = [...begun.rules, ...restricting(await options.rules(begun.folder))]
-    const live = newLive({ ...begun, tools, rules, workspace, checkpoints })
+    const images = new Images({ blobs, sid: lease.sid, key: journal.key })
+    const live = newLive({ ...begun, tools, rules, workspace, checkpoints, images })
     live.dirty = await reseedInterrupted(begun)
     await book.append(live, adoptOrphans(live, Date.now()))
     // When the guest runs again: it need not wait for this.

@@ -1,6 +1,6 @@
 /**
- * Sends the partial text of a model's answer to whoever watches: the whole text each time, so that a lost one costs nothing;
- * the longer it is, the more seldom. Ends with the outcome.
+ * Sends what comes out of a running effect to whoever watches: the partial text of a model's answer, whole each time, so that a lost one
+ * costs nothing; the newest output of a tool. The longer it is, the more seldom. Ends with the outcome.
  */
 import { LIMITS } from '@baton/shared/protocol.ts'
 import { place, sealJson } from '@baton/shared/seal.ts'
@@ -41,5 +41,23 @@ export class Partial {
   end(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
+  }
+}
+
+/** What a screen shows of a command's output. */
+const NEWEST_CHARS = 4_000
+
+/** The newest output of a tool. */
+export class NewestOutput {
+  readonly #update: (text: string) => void
+  #text = ''
+
+  constructor(update: (text: string) => void) {
+    this.#update = update
+  }
+
+  add(text: string): void {
+    this.#text = (this.#text + text.slice(-NEWEST_CHARS)).slice(-NEWEST_CHARS).toWellFormed()
+    this.#update(this.#text)
   }
 }

@@ -1,12 +1,22 @@
 /** Performs effects: model calls, tools, sleeps. Prompts and approvals are answered by people, through the inbox. */
 import { BatonError, explain } from '@baton/shared/errors.ts'
-import type { EffectError, Json, LlmInput, Message, ToolInput, ToolSpec } from '@baton/shared/guest.ts'
-import type { Model } from '../model/model.ts'
-import type { Tool } from '../tools/tool.ts'
-import type { Workspace } from '../workspace/workspace.ts'
+import type {
+  EffectError,
+  Json,
+  LlmInput,
+  Message,
+  OwnTool,
+  ToolInput,
+  ToolSpec,
+} from '@baton/shared/guest.ts'
+import { isTransient, type Model } from '../model/model.ts'
+import type { Tool, ToolContext } from '../tools/tool.ts'
+import type { Images } from './images.ts'
 
-/** `partial`: what a stopped model had said. */
-export type Performed = { result: Json } | { error: EffectError; partial?: string }
+/** `blobs`: what the result names. `partial`: what a stopped model had said. `transient`: the same call may succeed a little later. */
+export type Performed =
+  | { result: Json; blobs?: string[] }
+  | { error: EffectError; partial?: string; transient?: { retry_after_ms: number | undefined } }
 
 /** Turns whatever was thrown into what the guest sees. */
 export function failureOf(error: unknown): EffectError {
@@ -30,8 +40,9 @@ export async function performLlm(
   const request = {
     system: input.system,
     messages,
-    tools: offered.filter((spec) => names.has(spec.name)),
+    tools: [...offered.filter((spec) => names.has(spec.name)), ...(input.own_tools ?? []).map(asSpec)],
     ...(input.model === undefined ? {} : { model: input.model }),
+    ...(input.effort === undefined ? {} : { effort: input.effort }),
     ...(input.max_tokens === undefined ? {} : { max_tokens: input.max_tokens }),
   }
   try {
@@ -39,28 +50,49 @@ export async function performLlm(
     return { result: result as unknown as Json }
   } catch (error) {
     const failure = failureOf(error)
-    return { error: failure, ...(failure.code === 'stopped' && said !== '' ? { partial: said } : {}) }
+    return {
+      error: failure,
+      ...(failure.code === 'stopped' && said !== '' ? { partial: said } : {}),
+      ...(isTransient(error) ? { transient: { retry_after_ms: error.retry_after_ms } } : {}),
+    }
   }
 }
+
+/** To the model all tools are alike. */
+const asSpec = (tool: OwnTool): ToolSpec => ({ ...tool, replay: 'safe', access: 'read' })
 
 export async function performTool(
   tool: Tool,
   input: ToolInput,
-  workspace: Workspace,
-  readFiles: Map<string, string>,
-  signal: AbortSignal,
+  images: Images,
+  context: ToolContext,
 ): Promise<Performed> {
-  const result = await tool.execute(input.input, { root: workspace.root, signal, readFiles })
-  return { result: result as unknown as Json }
+  const { result, blobs } = await images.kept(await tool.execute(input.input, context))
+  return { result: result as unknown as Json, blobs }
 }
 
-/** Waits until a time on this machine's clock, in milliseconds since 1970. */
-export function performSleep(until: number, signal: AbortSignal): Promise<Performed> {
+/** Waits until a time on this machine's clock, in milliseconds since 1970. Rejects with `stopped` when the signal ends it. */
+export function waitUntil(until: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve({ result: null }), Math.max(0, until - Date.now()))
-    signal.addEventListener('abort', () => {
+    const aborted = (): void => {
       clearTimeout(timer)
       reject(new BatonError('stopped'))
-    })
+    }
+    const check = (): void => {
+      const left_ms = until - Date.now()
+      if (left_ms > 0) {
+        timer = setTimeout(check, Math.min(left_ms, TIMER_MS_MAX))
+        return
+      }
+      signal.removeEventListener('abort', aborted)
+      resolve()
+    }
+    let timer: ReturnType<typeof setTimeout> | undefined
+    if (signal.aborted) return aborted()
+    signal.addEventListener('abort', aborted)
+    check()
   })
 }
+
+/** Longer ones end at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1

@@ -22,6 +22,7 @@ import { Mailbox } from './mailbox.ts'
 import { restore, start, type Opening } from './opening.ts'
 import type { Ending, Lease, SessionOptions } from './options.ts'
 import { Rest } from './rest.ts'
+import { retryOf } from './retry.ts'
 import { Snapshots } from './snapshots.ts'
 import { startEffect } from './start.ts'
 import { reseedOf, statusOf, type Deliverable } from './state.ts'
@@ -324,12 +325,21 @@ export class Session {
     const live = this.#live
     const open = live?.state.open.get(ended.effect)
     if (!live || !open) return
+    const retry = retryOf(ended.performed, open.intent, Date.now(), this.#options.retry_base_ms)
+    if (retry) {
+      const { attempt } = open.intent
+      const { retry: _, ...intent } = open.intent
+      const next = { ...intent, attempt: attempt + 1, now: Date.now(), retry }
+      await this.#append([...ended.before, { kind: 'intent', body: next }])
+      live.toStart.set(ended.effect, 'first')
+      return
+    }
     const { journal, blobs } = this.#book
     const outcome = await outcomeDraft(
       ended,
       { blobs, sid: this.sid, key: journal.key },
       Date.now(),
-      open.intent.attempt - 1,
+      open.intent.repeated ?? 0,
     )
     await this.#append([...ended.before, outcome])
   }
@@ -337,6 +347,7 @@ export class Session {
   // ---- letting go ------------------------------------------------------------------------------------------------------
 
   async #advanceLeave(live: Live, leave: Leaving): Promise<void> {
+    this.#effects.cutWaiting()
     const left_ms = leave.until - performance.now()
     const waits = left_ms > 0 ? this.#effects.kinds : []
     // In a hurry the files are stored while a model still answers: it does not change them.

@@ -4,8 +4,8 @@ import type { Draft } from './journal.ts'
 import type { Effects } from './effects.ts'
 import type { Live } from './live.ts'
 import type { SessionOptions } from './options.ts'
-import { Partial } from './partial.ts'
-import { performLlm, performSleep, performTool } from './perform.ts'
+import { NewestOutput, Partial } from './partial.ts'
+import { performLlm, performTool, type Performed } from './perform.ts'
 import { intentOf, requestOf, type AwaitedRequest } from './requests.ts'
 
 export interface Starting {
@@ -33,8 +33,9 @@ export async function startEffect(
   const messages = request.kind === 'llm' ? live.conversations.extend(request.input) : undefined
   if (request.kind === 'llm' && !messages) return 'needs-resend'
   if (attempt === 'again') {
-    const { replay, attempt: last } = open.intent
-    await starting.append([{ kind: 'intent', body: intentOf(request, replay, last + 1, Date.now()) }])
+    const { replay, attempt: last, repeated = 0 } = open.intent
+    const body = { ...intentOf(request, replay, last + 1, Date.now()), repeated: repeated + 1 }
+    await starting.append([{ kind: 'intent', body }])
   }
   perform(live, request, messages ?? [], starting)
   return 'started'
@@ -44,35 +45,45 @@ type Messages = NonNullable<ReturnType<Live['conversations']['extend']>>
 
 function perform(live: Live, request: AwaitedRequest, messages: Messages, starting: Starting): void {
   const { options, effects, lease } = starting
+  const { id } = request
+  const intent = live.state.open.get(id)?.intent
   switch (request.kind) {
     case 'llm': {
-      const partial = new Partial(options.link, lease, request.id)
-      effects.start(request.id, 'llm', (signal) =>
-        performLlm(options.model, request.input, messages, live.start.tools, {
-          signal,
-          onText: (text) => partial.update(text),
-        }).finally(() => partial.end()),
-      )
+      const partial = new Partial(options.link, lease, id)
+      const run = async (signal: AbortSignal): Promise<Performed> => {
+        const filled = await live.images.filled(messages)
+        const onText = (text: string): void => partial.update(text)
+        const specs = live.start.tools
+        return performLlm(options.model, request.input, filled, specs, { signal, onText }).finally(() =>
+          partial.end(),
+        )
+      }
+      effects.start(id, 'llm', run, { not_before: intent?.retry?.not_before ?? 0 })
       return
     }
     case 'tool': {
       const tool = live.tools.get(request.input.name)
-      const run = async (signal: AbortSignal) => {
+      const partial = new Partial(options.link, lease, id)
+      const output = new NewestOutput((text) => partial.update(text))
+      const run = async (signal: AbortSignal): Promise<Performed> => {
         if (!tool) throw new BatonError('unknown-tool', `(${request.input.name} is not on this runner)`)
-        return performTool(tool, request.input, await live.workspace, live.readFiles, signal)
+        const { root } = await live.workspace
+        const onOutput = (text: string): void => output.add(text)
+        const context = { root, signal, readFiles: live.readFiles, onOutput }
+        return performTool(tool, request.input, live.images, context).finally(() => partial.end())
       }
       // What only looks can't have changed the files.
       const looks = tool?.spec.replay === 'safe' && tool.spec.access === 'read'
-      const store = async (): Promise<Draft[]> => {
+      const after = async (): Promise<Draft[]> => {
         const draft = await live.checkpoints.store(await live.workspace)
         return draft ? [draft] : []
       }
-      effects.start(request.id, 'tool', run, looks ? undefined : store)
+      effects.start(id, 'tool', run, looks ? {} : { after })
       return
     }
     case 'sleep': {
-      const until = live.state.open.get(request.id)?.intent.sleep?.until ?? 0
-      effects.start(request.id, 'sleep', (signal) => performSleep(until, signal))
+      const not_before = intent?.sleep?.until ?? 0
+      effects.start(id, 'sleep', async () => ({ result: null }), { not_before })
       return
     }
     case 'prompt':

@@ -4,7 +4,7 @@ import { toJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { Access, Json, Replay, ToolResult } from '@baton/shared/guest.ts'
-import type { Tool, ToolContext } from './tool.ts'
+import type { Tool, ToolAnswer, ToolContext } from './tool.ts'
 
 /** A call that can't be done as asked. The message tells the model what to do instead. */
 export class Refusal extends Error {
@@ -25,7 +25,7 @@ export function defineTool<S extends v.StrictObjectSchema<v.ObjectEntries, undef
   access: Access
   /** Each entry carries a v.description for the model. */
   input: S
-  run: (input: v.InferOutput<S>, context: ToolContext) => Promise<ToolResult>
+  run: (input: v.InferOutput<S>, context: ToolContext) => Promise<ToolAnswer>
 }): Tool {
   const { name, description, replay, access, input: schema, run } = definition
   return {

@@ -1,5 +1,5 @@
 /** What a tool is to the runner: a spec for the model, and the hands that perform it. */
-import type { Json, ToolResult, ToolSpec } from '@baton/shared/guest.ts'
+import type { ImageRef, Json, ToolResult, ToolSpec } from '@baton/shared/guest.ts'
 
 export interface ToolContext {
   /** The session's work tree, absolute. Every path in an input is relative to it. */
@@ -15,6 +15,16 @@ export interface ToolContext {
   readFiles: Map<string, string>
 }
 
+export interface Picture {
+  media_type: ImageRef['media_type']
+  bytes: Uint8Array
+}
+
+/** What a tool gives back; the session stores pictures as blobs. */
+export interface ToolAnswer extends Omit<ToolResult, 'images'> {
+  images?: Picture[]
+}
+
 export interface Tool {
   spec: ToolSpec
   /**
@@ -22,5 +32,5 @@ export interface Tool {
    * `is_error`; only what it can't mend throws: BatonError `stopped` when the signal ended it, `disk-full`,
    * `workspace-missing`, `internal`.
    */
-  execute(input: Record<string, Json>, context: ToolContext): Promise<ToolResult>
+  execute(input: Record<string, Json>, context: ToolContext): Promise<ToolAnswer>
 }

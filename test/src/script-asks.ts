@@ -1,0 +1,48 @@
+/** Effect requests for programs of the script harness, and what comes back. */
+import { callDigest, EMPTY_CONVERSATION, extendConversation } from '@baton/shared/digest.ts'
+import type { EffectRequest, GuestMessage, Json, Message } from '@baton/shared/guest.ts'
+
+export const prompt = (id: number, steer = false): EffectRequest => ({
+  ...{ id, kind: 'prompt', input: steer ? { steer } : {} },
+})
+
+export const tool = (
+  id: number,
+  name: string,
+  input: Record<string, Json> = {},
+  approval?: number,
+): EffectRequest => ({
+  id,
+  kind: 'tool',
+  input: { name, input, ...(approval === undefined ? {} : { approval }) },
+})
+
+export const approve = (id: number, name: string, input: Record<string, Json> = {}): EffectRequest => ({
+  id,
+  kind: 'approve',
+  input: { name, input, digest: callDigest(name, input) },
+})
+
+export const emit = (id: number, data: Json): EffectRequest => ({
+  id,
+  kind: 'emit',
+  input: { type: 'note', data },
+})
+
+/** A model request with a conversation of its own. */
+export const llm = (id: number, ...add: Message[]): EffectRequest => ({
+  id,
+  kind: 'llm',
+  input: {
+    ...{ conversation: `talk-${id}`, prior: 0, follows: EMPTY_CONVERSATION, add, system: '', tools: [] },
+    digest: add.reduce(extendConversation, EMPTY_CONVERSATION),
+  },
+})
+
+export const said = (text: string): Message => ({ role: 'user', content: [{ type: 'text', text }] })
+
+/** The result of an outcome, `{error: code}` of a failed one, the type of any other message. */
+export function resultOf(message: GuestMessage): Json {
+  if (message.type !== 'outcome') return message.type
+  return message.error ? { error: message.error.code } : (message.result ?? null)
+}
