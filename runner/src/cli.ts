@@ -1,54 +1,41 @@
-/** The `baton` command. Each subcommand is loaded when it is called. Errors are one line: what happened, what to do. */
+/** The `baton` command. What there is stands in cli/table.ts. Errors are one line: what happened, what to do. */
 import { enableCompileCache } from 'node:module'
 import { explain, BatonError } from '@baton/shared/errors.ts'
+import { noCommand } from './cli/args.ts'
+import { helpJson, helpOf, overview } from './cli/help.ts'
+import { print } from './cli/output.ts'
+import { commandIn } from './cli/table.ts'
 
-const USAGE = `baton: prompt from your pocket; close the laptop; the agent keeps working somewhere else
-
-  baton up [--port N] [--data DIR] [--lan] [--host H]    relay, runner and app on this machine
-  baton relay [--port N] [--data DIR] [--host H]         the relay alone
-  baton runner [--name N] [--pool LABEL] [--join LINK]   one more runner (also --workspace DIR, --capacity N)
-  baton pair                                             a link for one more device
-  baton new [--workspace DIR] [--mode ask|full] PROMPT   start a session
-  baton ls | log SESSION                                 look
-  baton prompt SESSION TEXT | approve SESSION | deny SESSION | stop SESSION
-  baton handoff SESSION [--to RUNNER|POOL]               move it, mid-turn
-  baton guest new | step | reply | fork | inspect        the pausable guest, without a relay
-
-Most commands take --json and --data DIR. Sessions may be named by the first letters of their id.`
-
-type Run = (args: string[]) => Promise<number>
-
-const COMMANDS: Record<string, () => Promise<Run>> = {
-  up: async () => (await import('./cli/up.ts')).up,
-  relay: async () => (await import('./cli/relay.ts')).relay,
-  runner: async () => (await import('./cli/runner.ts')).runner,
-  pair: async () => (await import('./cli/pair.ts')).pair,
-  new: async () => (await import('./cli/sessions.ts')).newSession,
-  ls: async () => (await import('./cli/sessions.ts')).listSessions,
-  log: async () => (await import('./cli/sessions.ts')).log,
-  prompt: async () => (await import('./cli/sessions.ts')).prompt,
-  approve: async () => decide(true),
-  deny: async () => decide(false),
-  stop: async () => (await import('./cli/sessions.ts')).stop,
-  handoff: async () => (await import('./cli/sessions.ts')).handoff,
-  guest: async () => (await import('./cli/guest.ts')).runGuestCommand,
-}
-
-async function decide(approved: boolean): Promise<Run> {
-  const { decide: run } = await import('./cli/sessions.ts')
-  return (args) => run(args, approved)
-}
-
-async function main(argv: string[]): Promise<number> {
-  const [name, ...args] = argv
-  if (name === undefined || name === 'help' || argv.includes('--help')) {
-    process.stdout.write(`${USAGE}\n`)
-    return name === undefined ? 2 : 0
+async function main(words: readonly string[]): Promise<number> {
+  const end = words.indexOf('--')
+  const before = end < 0 ? words : words.slice(0, end)
+  const asksForHelp = before.some((word) => word === '--help' || word === '-h')
+  if (words.length === 0 || words[0] === 'help' || asksForHelp) return help(before)
+  if (words[0] === COMPLETE) {
+    const { complete } = await import('./cli/completion.ts')
+    return complete(words.slice(1))
   }
-  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (!load) throw new BatonError('usage', `There is no command ${JSON.stringify(name)}.`)
-  return (await load())(args)
+  const found = commandIn(words)
+  if (!found) throw noCommand(words)
+  const run = await found.command.load()
+  return run(found.args)
 }
+
+/** Called by the completion scripts of shells. */
+const COMPLETE = '__complete'
+
+function help(words: readonly string[]): number {
+  const named = words.filter((word) => word !== 'help' && !word.startsWith('-'))
+  const found = commandIn(named)
+  if (words.includes('--json')) print(true, helpJson(), '')
+  else if (found) print(false, null, helpOf(found.name, found.command))
+  else if (named.length > 0) throw noCommand(named)
+  else print(false, null, overview())
+  return words.length === 0 ? 2 : 0
+}
+
+/** Codes of errors that another try may heal; see help.ts. */
+const AWAY: ReadonlySet<string> = new Set(['offline', 'timeout', 'store-down'])
 
 // Commands are loaded when they are called; the cache saves most of the time that this takes.
 enableCompileCache()
@@ -59,7 +46,8 @@ try {
   if (process.env['BATON_DEBUG']) console.error(error)
   if (process.argv.includes('--json')) process.stdout.write(`${JSON.stringify(asJson(error))}\n`)
   else process.stderr.write(`baton: ${inWords(error)}\n`)
-  process.exitCode = 1
+  const code = error instanceof BatonError ? error.code : ''
+  process.exitCode = code === 'usage' ? 2 : AWAY.has(code) ? 3 : 1
 }
 // The channel to a parent would keep this process alive.
 if (process.connected) process.disconnect()

@@ -159,7 +159,7 @@ describe('baton guest', { timeout: 900_000 }, () => {
     })
   })
 
-  test('refusals are one line that says what to do, with exit code 1', async () => {
+  test('refusals are one line that says what to do, with exit code 1, or 2 for a wrong command line', async () => {
     writeFileSync(
       join(folder, 'foreign.baton'),
       'something else, and long enough to be taken for a file of ours, or not',
@@ -186,7 +186,7 @@ describe('baton guest', { timeout: 900_000 }, () => {
       const { code, err } = await baton(args)
       expect(err).toMatch(message)
       expect(err.trim()).not.toMatch(/\n\s+at /)
-      expect(code).toBe(1)
+      expect(code).toBe(err.includes('The command line is not right') ? 2 : 1)
     }
     expect(existsSync(join(folder, 'x.baton'))).toBe(false)
   })

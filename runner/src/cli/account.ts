@@ -2,20 +2,28 @@
 import * as v from 'valibot'
 import { openEntry, type Opened } from '@baton/shared/entries.ts'
 import { BatonError } from '@baton/shared/errors.ts'
-import { COMMANDS, RunnerAbout, SessionMeta } from '@baton/shared/journal.ts'
+import { COMMANDS, DeviceAbout, RunnerAbout, SessionMeta } from '@baton/shared/journal.ts'
 import { accountKey, newId, sessionKey } from '@baton/shared/keys.ts'
 import {
   LIMITS,
   type CommandKind,
+  type DeviceInfo,
+  type Entry,
+  type Notice,
   type Placement,
   type RunnerInfo,
   type SessionInfo,
 } from '@baton/shared/protocol.ts'
 import { openJson, place, sealJson } from '@baton/shared/seal.ts'
+import type { ConnectionState } from '@baton/shared/connection.ts'
+import { readEntry } from '@baton/shared/view/entry.ts'
+import { partOf } from '@baton/shared/view/sessions.ts'
+import { EMPTY, reduce, type Transcript } from '@baton/shared/view/transcript.ts'
 import { loadIdentity, loadRelay, type Identity } from '../daemon/identity.ts'
 import { Link } from '../daemon/link.ts'
 import { defaultName } from '../daemon/runner.ts'
 import { dataFolder } from './args.ts'
+import { clean } from './term/text.ts'
 
 export interface NamedSession extends SessionInfo {
   named: SessionMeta
@@ -24,33 +32,60 @@ export interface NamedRunner extends RunnerInfo {
   about: RunnerAbout
 }
 
+export interface NamedDevice extends DeviceInfo {
+  about: DeviceAbout
+}
+export interface Listed {
+  sessions: NamedSession[]
+  runners: NamedRunner[]
+  devices: NamedDevice[]
+}
+
 const CONNECT_MS = 10_000
+const CANDIDATES = 8
+const UNREADABLE = 'a session that this machine can not read'
 
 export class AccountView {
   readonly identity: Identity
+  readonly folder: string
   readonly #link: Link
+  readonly #hearing = new Set<(notice: Notice) => void>()
+  readonly #seeing = new Set<(state: ConnectionState) => void>()
 
-  private constructor(identity: Identity, link: Link) {
+  private constructor(identity: Identity, folder: string, origin: string, about: DeviceAbout) {
     this.identity = identity
-    this.#link = link
+    this.folder = folder
+    this.#link = new Link({
+      ...{ origin, ...identity, about },
+      onNotice: (notice) => this.#hearing.forEach((hear) => hear(notice)),
+      onState: (state) => this.#seeing.forEach((see) => see(state)),
+    })
   }
 
   /** Connects. Throws BatonError `no-identity`, `offline`, or the relay's refusal. */
-  static async open(data: string | undefined): Promise<AccountView> {
+  static async open(data: string | undefined, within_ms = CONNECT_MS): Promise<AccountView> {
     const folder = dataFolder(data)
     const [identity, relay] = [await loadIdentity(folder), await loadRelay(folder)]
     if (!identity || !relay) throw new BatonError('no-identity')
-    const link = new Link({
-      origin: relay.origin,
-      ...identity,
-      about: relay.about ?? { name: defaultName(), kind: 'cli' },
-    })
-    link.connection.start()
-    await link.ready(AbortSignal.timeout(CONNECT_MS)).catch((cause: unknown) => {
-      link.connection.close()
+    const about = relay.about ?? { name: defaultName(), kind: 'cli' }
+    const view = new AccountView(identity, folder, relay.origin, about)
+    view.link.connection.start()
+    await view.link.ready(AbortSignal.timeout(within_ms)).catch((cause: unknown) => {
+      view.close()
       throw cause instanceof BatonError ? cause : new BatonError('offline', `(${relay.origin})`, { cause })
     })
-    return new AccountView(identity, link)
+    return view
+  }
+
+  /** Hears notices of the connection until the returned function is called. `list` and `watch` make them come. */
+  onNotice(hear: (notice: Notice) => void): () => void {
+    this.#hearing.add(hear)
+    return () => this.#hearing.delete(hear)
+  }
+
+  onState(see: (state: ConnectionState) => void): () => void {
+    this.#seeing.add(see)
+    return () => this.#seeing.delete(see)
   }
 
   get link(): Link {
@@ -61,36 +96,61 @@ export class AccountView {
     this.#link.connection.close()
   }
 
-  async list(): Promise<{ sessions: NamedSession[]; runners: NamedRunner[] }> {
-    const { sessions, runners } = await this.#link.ask('list', {})
-    const names = accountKey(this.identity.account)
+  async list(): Promise<Listed> {
+    const { sessions, runners, devices } = await this.#link.ask('list', {})
     return {
-      sessions: sessions.map((session) => {
-        const sealed = openJson(this.#key(session.sid), session.meta, place.meta(session.sid))
-        return { ...session, named: v.parse(SessionMeta, sealed) }
-      }),
-      runners: runners.map((runner) => {
-        const about = v.parse(RunnerAbout, openJson(names, runner.body, place.runner(runner.device)))
-        return { ...runner, about }
-      }),
+      sessions: sessions.map((session) => this.named(session)),
+      runners: runners.map((runner) => this.namedRunner(runner)),
+      devices: devices.map((device) => this.namedDevice(device)),
     }
   }
 
-  /** The session that a person means: by id or its beginning; without one, the only one there is. */
+  /** One that can't be read, of a newer version say, is named so and hurts no other. */
+  named(session: SessionInfo): NamedSession {
+    const none: SessionMeta = { title: UNREADABLE, agent: '', mode: 'ask', workspace: '' }
+    const sealed = () => openJson(this.keyOf(session.sid), session.meta, place.meta(session.sid))
+    return { ...session, named: readable(SessionMeta, sealed) ?? none }
+  }
+
+  namedRunner(runner: RunnerInfo): NamedRunner {
+    const { device, body } = runner
+    const none: RunnerAbout = {
+      ...{ name: device.slice(0, 8), pools: [], platform: '', workspaces: [] },
+      model: 'anthropic',
+    }
+    const names = accountKey(this.identity.account)
+    return {
+      ...runner,
+      about: readable(RunnerAbout, () => openJson(names, body, place.runner(device))) ?? none,
+    }
+  }
+
+  namedDevice(info: DeviceInfo): NamedDevice {
+    const { device, body } = info
+    const names = accountKey(this.identity.account)
+    const about = readable(DeviceAbout, () => openJson(names, body, place.device(device)))
+    return { ...info, about: about ?? { name: device.slice(0, 8), kind: 'cli' } }
+  }
+
+  /**
+   * The session that a person means: by id or its beginning, else by words of its title; without any, the only one there is.
+   * Throws BatonError `usage` with the candidates, `no-session`.
+   */
   async find(text: string | undefined): Promise<NamedSession> {
     const { sessions } = await this.list()
-    const found = sessions.filter(({ sid }) => text === undefined || sid.startsWith(text))
+    const found = candidates(sessions, text)
     if (found.length > 1) {
-      throw new BatonError('usage', `Which session? ${found.map(({ sid }) => sid.slice(0, 8)).join(', ')}.`)
+      const which = text === undefined ? '' : ` ${JSON.stringify(text)} fits ${found.length}:`
+      throw new BatonError('usage', `Which session?${which}\n${listed(found)}\n`)
     }
-    if (!found[0]) throw new BatonError('no-session', text === undefined ? '' : `(${text})`)
+    if (!found[0]) throw new BatonError('no-session', text === undefined ? '' : `(${JSON.stringify(text)})`)
     return found[0]
   }
 
   async create(sid: string, meta: SessionMeta, where: Placement): Promise<void> {
     await this.#link.ask('create', {
       sid,
-      meta: sealJson(this.#key(sid), meta, place.meta(sid)),
+      meta: sealJson(this.keyOf(sid), meta, place.meta(sid)),
       place: where,
     })
   }
@@ -103,7 +163,7 @@ export class AccountView {
     options: { place?: Placement; id?: string } = {},
   ): Promise<string> {
     const id = options.id ?? newId()
-    const sealed = sealJson(this.#key(sid), v.parse(COMMANDS[kind], body), place.command(sid, kind, id))
+    const sealed = sealJson(this.keyOf(sid), v.parse(COMMANDS[kind], body), place.command(sid, kind, id))
     await this.#link.ask('command', {
       ...{ sid, id, kind, body: sealed },
       ...(options.place ? { place: options.place } : {}),
@@ -113,17 +173,84 @@ export class AccountView {
 
   /** All entries of a session, opened. */
   async *entries(sid: string): AsyncGenerator<Opened> {
+    for await (const page of this.#pages(sid))
+      for (const entry of page) yield openEntry(this.keyOf(sid), sid, entry)
+  }
+
+  /** What the journal says so far, as people see it. */
+  async transcript(sid: string): Promise<Transcript> {
+    const key = this.keyOf(sid)
+    let read = EMPTY
+    for await (const page of this.#pages(sid))
+      read = reduce(
+        read,
+        page.map((entry) => readEntry(key, sid, entry)),
+      )
+    return read
+  }
+
+  async *#pages(sid: string): AsyncGenerator<Entry[]> {
     let from = 1
     for (;;) {
       const { entries, tail } = await this.#link.ask('read', { sid, from, limit: LIMITS.read_entries })
-      for (const entry of entries) yield openEntry(this.#key(sid), sid, entry)
+      yield entries
       from += entries.length
       if (from > tail || entries.length === 0) return
     }
   }
 
-  #key(sid: string): Uint8Array {
+  keyOf(sid: string): Uint8Array {
     return sessionKey(this.identity.account, sid)
+  }
+}
+
+/** An id or a beginning of one counts before words of a title. */
+export function candidates(sessions: readonly NamedSession[], text: string | undefined): NamedSession[] {
+  if (text === undefined) return [...sessions]
+  const exact = sessions.filter(({ sid }) => sid === text)
+  if (exact.length > 0) return exact
+  const begun = sessions.filter(({ sid }) => sid.startsWith(text))
+  if (begun.length > 0) return begun
+  const words = text.toLowerCase()
+  return words.trim() === '' ? [] : sessions.filter(({ named }) => named.title.toLowerCase().includes(words))
+}
+
+/** What needs a person first, then the newest. */
+export function inOrder(sessions: readonly NamedSession[]): NamedSession[] {
+  const parts = ['needs-you', 'running', 'parked']
+  return sessions.toSorted(
+    (a, b) => parts.indexOf(partOf(a)) - parts.indexOf(partOf(b)) || b.changed_at - a.changed_at,
+  )
+}
+
+function listed(sessions: readonly NamedSession[]): string {
+  const ids = sessions.map(({ sid }) => sid)
+  // As many letters as tell them apart.
+  const length = Math.max(8, ...ids.map((id) => sharedLength(id, ids) + 1))
+  const rows = inOrder(sessions)
+    .slice(0, CANDIDATES)
+    .map(({ sid, status, named }) => `  ${sid.slice(0, length)}  ${status.padEnd(8)}${clean(named.title)}`)
+  const more = sessions.length - CANDIDATES
+  return [...rows, ...(more > 0 ? [`  … and ${more} more: baton ls`] : [])].join('\n')
+}
+
+function sharedLength(id: string, ids: readonly string[]): number {
+  return Math.max(
+    0,
+    ...ids.map((other) => {
+      if (other === id) return 0
+      let i = 0
+      while (i < id.length && id[i] === other[i]) i++
+      return i
+    }),
+  )
+}
+
+function readable<S extends v.GenericSchema>(schema: S, open: () => unknown): v.InferOutput<S> | undefined {
+  try {
+    return v.parse(schema, open())
+  } catch {
+    return undefined
   }
 }
 

@@ -1,8 +1,11 @@
-/** Command lines: parsing, and the few options that several commands share. */
+/** Command lines: parsing by the table, and the few options that several commands share. */
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { BatonError } from '@baton/shared/errors.ts'
+import { usageOf } from './help.ts'
+import { meant } from './similar.ts'
+import { COMMANDS, TABLE, type Command, type CommandName } from './table.ts'
 
 type Options = NonNullable<ParseArgsConfig['options']>
 
@@ -11,12 +14,76 @@ export function parse<O extends Options>(args: string[], options: O) {
   try {
     return parseArgs({ args, options, allowPositionals: true, strict: true })
   } catch (cause) {
-    throw new BatonError('usage', cause instanceof Error ? cause.message : '', { cause })
+    throw new BatonError('usage', unknownOption(cause, options), { cause })
   }
 }
 
-export const DATA = { data: { type: 'string' } } as const
-export const JSON_OUT = { json: { type: 'boolean' } } as const
+type ValuesOf<F> = {
+  readonly [K in keyof F]?:
+    | (F[K] extends { type: 'boolean' } ? boolean : F[K] extends { multiple: true } ? string[] : string)
+    | undefined
+}
+interface Parsed<N extends CommandName> {
+  values: ValuesOf<(typeof TABLE)[N]['flags']>
+  positionals: string[]
+}
+
+/** The flags and arguments of a command. Throws BatonError `usage` for what the table does not have, or misses. */
+export function parseFor<N extends CommandName>(name: N, args: string[]): Parsed<N> {
+  const parsed = parse(args, TABLE[name].flags)
+  const command: Command = TABLE[name]
+  const places = command.args ?? []
+  const needed = places.filter(({ optional }) => optional !== true).length
+  const most = places.some(({ rest }) => rest) ? Infinity : places.length
+  if (parsed.positionals.length < needed || parsed.positionals.length > most) {
+    throw new BatonError('usage', usageOf(name, command))
+  }
+  for (const [flag, { values }] of Object.entries(command.flags)) {
+    const given = (parsed.values as Record<string, unknown>)[flag]
+    if (Array.isArray(values)) for (const text of [given].flat()) oneOf(`--${flag}`, text, values)
+  }
+  places.forEach(({ name: place, values }, i) => {
+    if (Array.isArray(values)) oneOf(place, parsed.positionals[i], values)
+  })
+  return parsed as Parsed<N>
+}
+
+function oneOf(name: string, text: unknown, words: readonly string[]): void {
+  if (typeof text !== 'string' || words.includes(text)) return
+  const listed = words.join(', ')
+  throw new BatonError(
+    'usage',
+    `${name} is one of: ${listed}; not ${JSON.stringify(text)}.${meant(text, words)}`,
+  )
+}
+
+function unknownOption(cause: unknown, options: Options): string {
+  if (!(cause instanceof Error)) return ''
+  const isUnknown = 'code' in cause && cause.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION'
+  const [, flag] = /'(--?[^'\s]+)/.exec(cause.message) ?? []
+  if (!isUnknown || flag === undefined) return `${cause.message.replace(/\.$/, '')}.`
+  return `There is no flag ${flag} here.${meant(flag.replace(/^--?/, ''), Object.keys(options), '--')}`
+}
+
+/** Throws BatonError `usage`. */
+export function noCommand(words: readonly string[]): BatonError {
+  const [name = ''] = words
+  const verbs = Object.keys(COMMANDS).flatMap((known) =>
+    known.startsWith(`${name} `) ? [known.split(' ')[1] ?? ''] : [],
+  )
+  if (verbs.length > 0) {
+    const [, verb = ''] = words
+    if (verb === '') return new BatonError('usage', `baton ${name} needs one of: ${verbs.join(', ')}.`)
+    const there = `There is no command baton ${name} ${JSON.stringify(verb)}. There are: ${verbs.join(', ')}.`
+    return new BatonError('usage', there + meant(verb, verbs))
+  }
+  const suggestion = meant(
+    name,
+    [...new Set(Object.keys(COMMANDS).map((known) => known.split(' ')[0] ?? ''))],
+    'baton ',
+  )
+  return new BatonError('usage', `There is no command ${JSON.stringify(name)}.${suggestion}`)
+}
 
 /** The data folder: `--data`, else `BATON_DATA`, else ~/.baton. Absolute. */
 export function dataFolder(flag: string | undefined): string {

@@ -14,39 +14,21 @@ import { number, parse } from './args.ts'
 import { readGuestFile, writeGuestFile, type GuestFile } from './guest-file.ts'
 import { resultOf } from './guest-reply.ts'
 import { print } from './output.ts'
-
-const usage = `baton guest: the pausable guest, without a relay
-
-  baton guest new AGENT.ts -o FILE [--engine FILE] [--seed HEX] [--now MS] [--mode ask|full]
-  baton guest step FILE [--slice-ms N | --fuel N] [--engine FILE]    run a while in this process, save, exit
-  baton guest reply FILE EFFECT VALUE [--error]    answer what it asked for: a text, yes or no, or JSON
-  baton guest fork FILE COPY [--seed HEX]          the same guest twice; the copy draws other random numbers
-  baton guest inspect FILE                         state, open effects and transcript
-
-AGENT.ts is a module whose default export is its main function; coder and toy are built in. All take --json.`
+import { MODES, TABLE } from './table.ts'
 
 const msPerAnswer = 1000
 const options = {
-  out: { type: 'string', short: 'o' },
-  engine: { type: 'string' },
-  seed: { type: 'string' },
-  now: { type: 'string' },
-  mode: { type: 'string' },
-  'slice-ms': { type: 'string' },
-  fuel: { type: 'string' },
-  error: { type: 'boolean' },
-  json: { type: 'boolean' },
-} as const
+  ...TABLE['guest new'].flags,
+  ...TABLE['guest step'].flags,
+  ...TABLE['guest reply'].flags,
+  ...TABLE['guest fork'].flags,
+}
 
 type Flags = ReturnType<typeof parse<typeof options>>['values']
 
 /** Runs one command; returns the exit code. Throws BatonError. */
 export async function runGuestCommand(argv: string[]): Promise<number> {
   const [command, ...rest] = argv
-  if (command === undefined || command === '--help') {
-    process.stdout.write(`${usage}\n`)
-    return command === undefined ? 2 : 0
-  }
   const { values, positionals } = parse(rest, options)
   const take = (...names: string[]): string[] => {
     if (positionals.length !== names.length)
@@ -79,8 +61,8 @@ export async function runGuestCommand(argv: string[]): Promise<number> {
 
 async function create(agent: string, flags: Flags): Promise<void> {
   if (flags.out === undefined) throw new BatonError('usage', 'baton guest new needs -o FILE.')
-  const mode = flags.mode ?? 'full'
-  if (mode !== 'ask' && mode !== 'full') throw new BatonError('usage', '--mode is ask or full.')
+  const mode = MODES.find((known) => known === (flags.mode ?? 'full'))
+  if (!mode) throw new BatonError('usage', `--mode is one of: ${MODES.join(', ')}.`)
   const now = number('now', flags.now, Date.now(), 0, Number.MAX_SAFE_INTEGER)
   const bundle = await bundleOf(agent)
   const engine = readEngine(flags.engine)

@@ -2,9 +2,25 @@
 import type { Opened } from '@baton/shared/entries.ts'
 import type { Json } from '@baton/shared/guest.ts'
 import { transcriptOf, type TranscriptItem } from '@baton/shared/transcript.ts'
+import { withAccount } from './account.ts'
+import { parseFor } from './args.ts'
+import { print } from './output.ts'
+import { clean } from './term/text.ts'
 
 const SHOWN_LINES = 12
 const INPUT_CHARS = 160
+
+export async function log(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('log', args)
+  return withAccount(values.data, async (view) => {
+    const { sid } = await view.find(positionals[0])
+    const entries: Opened[] = []
+    for await (const entry of view.entries(sid)) entries.push(entry)
+    const items = values.entries === true ? entries : transcriptOf(entries)
+    print(values.json, items, clean(logText(entries)))
+    return 0
+  })
+}
 
 /** Runner's words (failures, notices) come where they were said; long output is cut with a word. */
 export function logText(entries: Opened[]): string {

@@ -13,7 +13,8 @@ import {
   saveRelay,
 } from '../daemon/identity.ts'
 import { defaultName, Runner } from '../daemon/runner.ts'
-import { DATA, dataFolder, milliseconds, number, parse } from './args.ts'
+import { watchPower } from '../power/power.ts'
+import { dataFolder, milliseconds, number, parseFor } from './args.ts'
 
 const LAPTOP_CAPACITY = 4
 const POOL_CAPACITY = 8
@@ -23,15 +24,7 @@ const FINISH_WITHIN_MS = 120_000
 const DRAIN_WITHIN_MS = 5_000
 
 export async function runner(args: string[]): Promise<number> {
-  const { values } = parse(args, {
-    ...DATA,
-    name: { type: 'string' },
-    pool: { type: 'string', multiple: true },
-    capacity: { type: 'string' },
-    workspace: { type: 'string', multiple: true },
-    join: { type: 'string' },
-    relay: { type: 'string' },
-  })
+  const { values } = parseFor('runner', args)
   const data = dataFolder(values.data)
   const pools = values.pool ?? []
   const capacity = number(
@@ -77,6 +70,26 @@ export async function runner(args: string[]): Promise<number> {
     log,
     onState,
   })
+  const endWatch = watchPower({
+    ...{ platform: process.platform, env: process.env, log },
+    events: {
+      going: (why, within_ms) => {
+        log(`${why} is near, letting all sessions go within ${within_ms} ms`)
+        return running.sleep(within_ms)
+      },
+      back: () => {
+        log('awake')
+        running.wake()
+      },
+      jumped: (away_ms) => {
+        log(
+          `this machine stood still for ${Math.round(away_ms / 1000)} s; looking after connection and leases`,
+        )
+        running.lookAgain()
+      },
+      network: () => running.lookAgain(),
+    },
+  })
   try {
     await running.start()
     log(`serving${pools.length > 0 ? ` pool ${pools.join(', ')}` : ''}, model: ${hands.model.name}`)
@@ -85,6 +98,7 @@ export async function runner(args: string[]): Promise<number> {
     log('letting all sessions go')
     await running.drain(milliseconds('BATON_DRAIN_WITHIN_MS', DRAIN_WITHIN_MS))
   } finally {
+    endWatch()
     running.close()
   }
   return 0

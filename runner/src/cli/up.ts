@@ -9,8 +9,9 @@ import { Link } from '../daemon/link.ts'
 import { GitProgram } from '../workspace/git-program.ts'
 import { findRepository } from '../workspace/repository.ts'
 import { defaultName } from '../daemon/runner.ts'
-import { DATA, dataFolder, number, parse } from './args.ts'
+import { dataFolder, number, parseFor } from './args.ts'
 import { BATON, child, end, message, RELAY } from './children.ts'
+import { print } from './output.ts'
 import { offerPairing, qrCode } from './pair.ts'
 
 const PORT = 7788
@@ -18,14 +19,7 @@ const RUNNER_ENDS_MS = 12_000
 const RELAY_ENDS_MS = 8_000
 
 export async function up(args: string[]): Promise<number> {
-  const { values } = parse(args, {
-    ...DATA,
-    port: { type: 'string' },
-    host: { type: 'string' },
-    lan: { type: 'boolean' },
-    workspace: { type: 'string' },
-    name: { type: 'string' },
-  })
+  const { values } = parseFor('up', args)
   const port = number('port', values.port, PORT, 0, 65_535)
   const host = values.host ?? (values.lan ? '0.0.0.0' : '127.0.0.1')
   const data = dataFolder(values.data)
@@ -46,7 +40,7 @@ export async function up(args: string[]): Promise<number> {
     if (!(await parts.start('runner', BATON, runnerArgs, 'serving'))) return false
     parts.tell('relay', { t: 'healthy' })
     const name = values.name ?? defaultName()
-    await greet({ identity, origin, host, workspace, name, data: values.data })
+    await greet({ identity, origin, host, workspace, name, data: values.data, json: values.json })
     return true
   }
   try {
@@ -109,9 +103,10 @@ interface Greeting {
   name: string
   /** The data folder as it was given; undefined: the default one. */
   data: string | undefined
+  json: boolean | undefined
 }
 
-async function greet({ identity, origin, host, workspace, name, data }: Greeting): Promise<void> {
+async function greet({ identity, origin, host, workspace, name, data, json }: Greeting): Promise<void> {
   const link = new Link({ origin, ...identity, about: { name, kind: 'laptop' } })
   link.connection.start()
   await link.ready()
@@ -120,6 +115,11 @@ async function greet({ identity, origin, host, workspace, name, data }: Greeting
   const shown = lan === undefined ? origin : `http://${lan}:${port}`
   const pairing = await offerPairing(link, identity.account, shown)
   link.connection.close()
+  if (json === true) {
+    const model = process.env['ANTHROPIC_API_KEY'] ? 'anthropic' : 'rehearsal'
+    print(true, { origin: shown, link: pairing, workspace, model }, '')
+    return
+  }
   const phone =
     lan === undefined
       ? 'Reachable from this computer only. For your phone on the same network: npm start -- --lan'

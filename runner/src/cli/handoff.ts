@@ -1,0 +1,126 @@
+/** `baton handoff`: moves a session to another runner, and shows how it gets there. */
+import { BatonError } from '@baton/shared/errors.ts'
+import { poolTag } from '@baton/shared/keys.ts'
+import type { Placement } from '@baton/shared/protocol.ts'
+import type { Read } from '@baton/shared/view/entry.ts'
+import { duration, size } from '@baton/shared/view/units.ts'
+import { withAccount, type AccountView, type NamedRunner, type NamedSession } from './account.ts'
+import { parseFor } from './args.ts'
+import { Follow } from './follow.ts'
+import { print } from './output.ts'
+import { meant } from './similar.ts'
+import { cleanLine } from './term/text.ts'
+
+/** Moves a session to another runner, by name or pool; without --to, to any other that is online. */
+export async function handoff(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('handoff', args)
+  return withAccount(values.data, async (view) => {
+    const session = await view.find(positionals[0])
+    const { sid, holder } = session
+    const { runners } = await view.list()
+    const { where, label } = targetOf(view, runners, values.to, holder)
+    if (where.prefer !== undefined && where.prefer === holder) {
+      print(values.json, { sid, to: label }, `It is on ${label} already.`)
+      return 0
+    }
+    if (values['no-wait'] === true) {
+      await view.command(sid, 'move', { label }, { place: where })
+      print(values.json, { sid, to: label }, `Moving to ${label}.`)
+      return 0
+    }
+    const say = sayer(values.json)
+    const names = new Map(runners.map(({ device, about }) => [device, about.name]))
+    await followMove(
+      view,
+      session,
+      { where, label, nameOf: (device) => names.get(device) ?? device.slice(0, 8) },
+      say,
+    )
+    return 0
+  })
+}
+
+/** Where a move may go. Throws BatonError `usage`. */
+export function targetOf(
+  view: AccountView,
+  runners: readonly NamedRunner[],
+  to: string | undefined,
+  holder: string | undefined,
+): { where: Placement; label: string } {
+  const others = runners.filter((runner) => runner.online && runner.device !== holder)
+  const named = runners.filter(({ about }) => about.name === to)
+  const newest = named.toSorted((a, b) => Number(b.online) - Number(a.online) || b.since - a.since)[0]
+  const runner = to === undefined ? others[0] : newest
+  if (runner) return { where: { prefer: runner.device }, label: runner.about.name }
+  if (to === undefined) throw new BatonError('usage', 'No other runner is online.')
+  if (!runners.some(({ about }) => about.pools.includes(to))) {
+    const known = [...new Set(runners.flatMap(({ about }) => [about.name, ...about.pools]))]
+    const listed = known.length === 0 ? 'There is none at all' : `There are: ${known.join(', ')}`
+    throw new BatonError('usage', `There is no runner or pool ${to}. ${listed}.${meant(to, known)}`)
+  }
+  return { where: { pool: poolTag(view.identity.account, to) }, label: to }
+}
+
+type Step =
+  | { step: 'asked'; to: string; online: boolean }
+  | { step: 'waits'; for: string[] }
+  | { step: 'saved'; bytes: number }
+  | { step: 'moved'; to: string }
+type Say = (step: Step, at_ms: number, words: string) => void
+
+function sayer(json: boolean | undefined): Say {
+  return (step, at_ms, words) =>
+    print(json, { ...step, at_ms }, `${duration(at_ms).padStart(7)}  ${cleanLine(words)}`)
+}
+
+interface Move {
+  where: Placement
+  label: string
+  nameOf: (device: string) => string
+}
+
+/** Sends the move and resolves once another runner, or whoever takes it, has claimed the session. */
+async function followMove(view: AccountView, session: NamedSession, move: Move, say: Say): Promise<void> {
+  const { sid, seq } = session
+  const { where, label, nameOf } = move
+  const began_at = performance.now()
+  const since = (): number => Math.round(performance.now() - began_at)
+  const moved = Promise.withResolvers<void>()
+  let isReleased = session.holder === undefined
+  const onEntry = (entry: Read): void => {
+    if (entry.kind === 'event' && entry.body.type === 'moving') {
+      const waits = waitsIn(entry.body.data)
+      if (waits.length > 0)
+        say({ step: 'waits', for: waits }, since(), `waits until this has ended: ${waits.join(', ')}`)
+    } else if (entry.kind === 'snapshot') {
+      say({ step: 'saved', bytes: entry.body.bytes }, since(), `saved, ${size(entry.body.bytes)}`)
+    } else if (entry.kind === 'lease') {
+      if (entry.lease.change !== 'claimed') isReleased = true
+      else if (isReleased) {
+        const to = nameOf(entry.lease.holder)
+        const other = where.prefer !== undefined && entry.lease.holder !== where.prefer
+        const instead = other ? ` (${label} did not take it)` : ''
+        say({ step: 'moved', to }, since(), `moved to ${to}${instead}`)
+        moved.resolve()
+      }
+    } else if (entry.kind === 'event' && entry.body.type === 'failed') {
+      moved.reject(new BatonError('session-ended', '(it failed before it could be moved)'))
+    }
+  }
+  using _follow = new Follow(view, sid, seq, { onEntry, onRefused: (error) => moved.reject(error) })
+  await view.command(sid, 'move', { label }, { place: where })
+  const { runners } = await view.list()
+  const { online } = { online: runners.some((runner) => runner.online && isTarget(runner, where)) }
+  const away = online ? '' : ', which is not online: whoever else may take it does'
+  say({ step: 'asked', to: label, online }, since(), `asked to move to ${label}${away}`)
+  await moved.promise
+}
+
+function isTarget({ device, tags }: NamedRunner, { prefer, pool }: Placement): boolean {
+  return prefer === device || (pool !== undefined && tags.includes(pool))
+}
+
+function waitsIn(data: unknown): string[] {
+  if (typeof data !== 'object' || data === null || !('waits' in data) || !Array.isArray(data.waits)) return []
+  return data.waits.map((what) => (what === 'llm' ? 'the model’s answer' : String(what)))
+}

@@ -1,0 +1,97 @@
+/** `baton new`: starts a session. */
+import { resolve } from 'node:path'
+import { BatonError } from '@baton/shared/errors.ts'
+import type { Json } from '@baton/shared/guest.ts'
+import { Mode } from '@baton/shared/journal.ts'
+import { newId, poolTag } from '@baton/shared/keys.ts'
+import type { Placement } from '@baton/shared/protocol.ts'
+import { titleOf } from '@baton/shared/view/sessions.ts'
+import * as v from 'valibot'
+import { withAccount, type AccountView, type NamedRunner } from './account.ts'
+import { parseFor } from './args.ts'
+import { print } from './output.ts'
+import { meant } from './similar.ts'
+import { clean } from './term/text.ts'
+
+const CLOUD = 'cloud'
+/** Workspaces that are no folder of any machine. */
+const NO_FOLDER = ['virtual', 'scratch']
+
+export async function newSession(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('new', args)
+  const prompt = positionals.join(' ')
+  if (prompt.trim() === '') throw new BatonError('usage', 'The prompt is empty.')
+  const given = values.workspace ?? '.'
+  const workspace = NO_FOLDER.includes(given) ? given : resolve(given)
+  const mode = v.parse(Mode, values.mode ?? 'ask')
+  const settings: Record<string, Json> = {
+    ...(values.model === undefined ? {} : { model: values.model }),
+    ...(values.effort === undefined ? {} : { effort: values.effort }),
+    ...(values['in-place'] === true ? { place: 'in-place' } : {}),
+  }
+  return withAccount(values.data, async (view) => {
+    const { runners } = await view.list()
+    const { runner, where } = placeFor(view, runners, {
+      workspace,
+      place: values.place ?? 'laptop',
+      on: values.on,
+    })
+    const agent = values.agent ?? 'coder'
+    const sid = newId()
+    const title = titleOf(prompt)
+    await view.create(sid, { title, agent, mode, workspace }, where)
+    const start = { agent, workspace, mode, ...(Object.keys(settings).length === 0 ? {} : { settings }) }
+    await view.command(sid, 'start', start)
+    await view.command(sid, 'prompt', { text: prompt })
+    print(values.json, { sid, runner: runner.about.name }, clean(`${sid}  on ${runner.about.name}: ${title}`))
+    return 0
+  })
+}
+
+interface Wanted {
+  workspace: string
+  place: string
+  on: string | undefined
+}
+
+/** Where it begins, and where it may go. Throws BatonError `usage` when nobody can take it. */
+function placeFor(
+  view: AccountView,
+  runners: readonly NamedRunner[],
+  { workspace, place, on }: Wanted,
+): { runner: NamedRunner; where: Placement } {
+  const online = runners.filter((runner) => runner.online)
+  const serves = ({ about }: NamedRunner): boolean =>
+    NO_FOLDER.includes(workspace) || about.workspaces.some(({ path }) => path === workspace)
+  if (place === 'cloud') {
+    const pool = on ?? CLOUD
+    const members = online.filter(({ about }) => about.pools.includes(pool))
+    const runner = members.find(serves)
+    if (runner)
+      return {
+        runner,
+        where: { prefer: runner.device, pool: poolTag(view.identity.account, pool), pin: true },
+      }
+    const why = members.length === 0 ? 'No runner of it is online' : `None of its runners serves ${workspace}`
+    throw new BatonError('usage', `The pool ${pool} can not take it. ${why}.`)
+  }
+  const runner = runnerFor(online, on, workspace, serves)
+  return { runner, where: { prefer: runner.device, ...(place === 'pinned' ? { pin: true } : {}) } }
+}
+
+function runnerFor(
+  online: readonly NamedRunner[],
+  name: string | undefined,
+  workspace: string,
+  serves: (runner: NamedRunner) => boolean,
+): NamedRunner {
+  const found = online.find((runner) => (name === undefined ? serves(runner) : runner.about.name === name))
+  if (found) return found
+  if (name !== undefined) {
+    const names = online.map(({ about }) => about.name)
+    const known = names.length === 0 ? 'None is.' : `Online: ${names.join(', ')}.`
+    throw new BatonError('usage', `No runner named ${name} is online. ${known}${meant(name, names)}`)
+  }
+  const start = `Start one: npx baton runner --workspace ${workspace}`
+  throw new BatonError('usage', `No runner that is online serves ${workspace}. ${start}`)
+}

@@ -1,0 +1,170 @@
+/** Commands that steer a session: prompt, approve, deny, stop, mode, set, compact, docs. */
+import { text as readAll } from 'node:stream/consumers'
+import { BatonError } from '@baton/shared/errors.ts'
+import type { Json } from '@baton/shared/guest.ts'
+import { Mode } from '@baton/shared/journal.ts'
+import { pendingApprovals } from '@baton/shared/view/transcript.ts'
+import * as v from 'valibot'
+import { withAccount } from './account.ts'
+import { parseFor } from './args.ts'
+import { print } from './output.ts'
+import { alwaysRule, ruleWords, sendDecision, sendMode } from './signed.ts'
+import { meant } from './similar.ts'
+import { clean } from './term/text.ts'
+
+export async function prompt(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('prompt', args)
+  const [session, ...words] = positionals
+  const text = words.join(' ')
+  return withAccount(values.data, async (view) => {
+    const { sid } = await view.find(session)
+    const body = { text, ...(values.steer === true ? { steer: true } : {}) }
+    const id = await view.command(sid, 'prompt', body, values.id === undefined ? {} : { id: values.id })
+    print(values.json, { sid, id }, 'Sent.')
+    return 0
+  })
+}
+
+export async function approve(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('approve', args)
+  return decide(positionals[0], true, values)
+}
+
+export async function deny(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('deny', args)
+  return decide(positionals[0], false, values)
+}
+
+interface DecideFlags {
+  data?: string | undefined
+  json?: boolean | undefined
+  note?: string | undefined
+  always?: boolean | undefined
+}
+
+/** Decides about everything that the session waits for. */
+function decide(session: string | undefined, approved: boolean, flags: DecideFlags): Promise<number> {
+  return withAccount(flags.data, async (view) => {
+    const { sid } = await view.find(session)
+    const transcript = await view.transcript(sid)
+    const lines: string[] = []
+    const decided: unknown[] = []
+    for (const approval of pendingApprovals(transcript)) {
+      const always = flags.always === true ? alwaysRule(transcript, approval) : undefined
+      if (flags.always === true && always === undefined)
+        throw new BatonError('usage', 'No rule would be safe for this call; approve it without --always.')
+      await sendDecision(view, sid, approval, {
+        approved,
+        ...(flags.note === undefined ? {} : { note: flags.note }),
+        ...(always === undefined ? {} : { always }),
+      })
+      const { effect, name, input, digest } = approval
+      decided.push({ effect, name, input, digest, approved, ...(always ? { always } : {}) })
+      const also = always ? ` (from now on: ${ruleWords(always)})` : ''
+      lines.push(`${approved ? 'Approved' : 'Denied'}: ${name} ${JSON.stringify(input)}${also}`)
+    }
+    print(flags.json, decided, clean(lines.join('\n')) || 'Nothing waits for a decision.')
+    return 0
+  })
+}
+
+export async function stop(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('stop', args)
+  return withAccount(values.data, async (view) => {
+    const { sid } = await view.find(positionals[0])
+    const id = await view.command(sid, 'stop', {})
+    print(values.json, { sid, id }, 'Stopping.')
+    return 0
+  })
+}
+
+export async function compact(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('compact', args)
+  return withAccount(values.data, async (view) => {
+    const { sid } = await view.find(positionals[0])
+    const id = await view.command(sid, 'compact', {})
+    print(values.json, { sid, id }, 'The conversation is compacted at the next step.')
+    return 0
+  })
+}
+
+export async function mode(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('mode', args)
+  const [session, wanted] = positionals
+  return withAccount(values.data, async (view) => {
+    const { sid, named } = await view.find(session)
+    const transcript = await view.transcript(sid)
+    if (wanted === undefined) {
+      const present = transcript.mode ?? named.mode
+      print(values.json, { sid, mode: present }, present)
+      return 0
+    }
+    const next = v.parse(Mode, wanted)
+    const id = await sendMode(view, sid, next, transcript.revision)
+    print(values.json, { sid, id, mode: next }, `Mode ${next}, as soon as the session takes it.`)
+    return 0
+  })
+}
+
+export async function set(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('set', args)
+  const { model, effort } = values
+  if (model === undefined && effort === undefined) throw new BatonError('usage', 'Give --model or --effort.')
+  const settings = {
+    ...(model === undefined ? {} : { model }),
+    ...(effort === undefined ? {} : { effort }),
+  }
+  return withAccount(values.data, async (view) => {
+    const { sid } = await view.find(positionals[0])
+    const id = await view.command(sid, 'settings', { settings })
+    print(values.json, { sid, id, settings }, 'Set, from the next request on.')
+    return 0
+  })
+}
+
+export async function docs(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('docs', args)
+  const [session, name] = positionals
+  return withAccount(values.data, async (view) => {
+    const { sid } = await view.find(session)
+    const { documents } = await view.transcript(sid)
+    if (name === undefined) {
+      if (values.set !== undefined) throw new BatonError('usage', 'Say which document --set changes.')
+      const all = [...documents.values()].map(({ name: title, version, value }) => ({
+        name: title,
+        version,
+        value,
+      }))
+      const text = all.map((document) => `${document.name}  version ${document.version}`).join('\n')
+      print(values.json, all, clean(text) || 'This session has no documents.')
+      return 0
+    }
+    const document = documents.get(name)
+    if (!document) {
+      const names = [...documents.keys()]
+      const known = names.length === 0 ? 'It has none.' : `It has: ${names.join(', ')}.`
+      throw new BatonError(
+        'usage',
+        `The session has no document ${JSON.stringify(name)}. ${known}${meant(name, names)}`,
+      )
+    }
+    const { version, value } = document
+    if (values.set === undefined) {
+      print(values.json, { name, version, value }, clean(JSON.stringify(value, null, 2)))
+      return 0
+    }
+    const changed = jsonOf(values.set === '-' ? await readAll(process.stdin) : values.set)
+    const id = await view.command(sid, 'document', { name, version, value: changed })
+    print(values.json, { sid, id, name, version }, 'Sent; the agent checks it and answers in the transcript.')
+    return 0
+  })
+}
+
+function jsonOf(text: string): Json {
+  try {
+    return JSON.parse(text) as Json
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : ''
+    throw new BatonError('usage', `--set takes JSON: ${why}.`, { cause })
+  }
+}

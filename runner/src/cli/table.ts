@@ -1,0 +1,392 @@
+/**
+ * Every command with its arguments and flags: the one truth from which command lines are parsed and from which `--help` and shell
+ * completion are made. Data only, and commands are loaded when they are called, so that all three are quick.
+ */
+export type Run = (args: string[]) => Promise<number>
+
+/** What may stand at a place of the command line. A list: these words. */
+export type Values =
+  | 'session'
+  | 'runner'
+  | 'place'
+  | 'pool'
+  | 'model'
+  | 'document'
+  | 'command'
+  | 'file'
+  | 'folder'
+  | readonly string[]
+
+export interface Flag {
+  type: 'string' | 'boolean'
+  what: string
+  short?: string
+  multiple?: boolean
+  /** The name of its value in help. */
+  value?: string
+  values?: Values
+  /** Not shown in help or completion. */
+  hidden?: boolean
+}
+
+export interface Argument {
+  name: string
+  values?: Values
+  optional?: boolean
+  /** All remaining words. */
+  rest?: boolean
+}
+
+export interface Command {
+  group: 'Start' | 'Sessions' | 'Steer' | 'Move' | 'Machine' | 'Guest'
+  what: string
+  args?: readonly Argument[]
+  flags: Readonly<Record<string, Flag>>
+  /** More lines for `baton help COMMAND`: what `--json` gives, examples. */
+  more?: string
+  load: () => Promise<Run>
+}
+
+export const MODES = ['plan', 'ask', 'edit', 'full'] as const
+export const EFFORTS = ['low', 'medium', 'high'] as const
+export const PLACES = ['laptop', 'cloud', 'pinned'] as const
+export const SHELLS = ['bash', 'zsh', 'fish'] as const
+
+const DATA = {
+  data: {
+    type: 'string',
+    value: 'DIR',
+    values: 'folder',
+    what: 'data folder; default $BATON_DATA, else ~/.baton',
+  },
+} as const
+const OUT = {
+  ...DATA,
+  json: { type: 'boolean', what: 'print JSON for programs' },
+} as const
+
+const SESSION = [{ name: 'SESSION', values: 'session', optional: true }] as const
+
+export const TABLE = {
+  up: {
+    group: 'Start',
+    what: 'relay, runner and app on this machine, and a link for the phone',
+    flags: {
+      ...OUT,
+      port: { type: 'string', value: 'N', what: 'port of the relay; default 7788, 0: any free one' },
+      lan: { type: 'boolean', what: 'reachable from the local network' },
+      host: { type: 'string', value: 'H', what: 'address to listen on' },
+      workspace: {
+        type: 'string',
+        value: 'DIR',
+        values: 'folder',
+        what: 'folder that the runner serves; default: this one',
+      },
+      name: { type: 'string', value: 'NAME', what: 'name of the runner' },
+    },
+    more: '--json: one line when it is up: {"origin", "link", "workspace", "model"}.',
+    load: (): Promise<Run> => import('./up.ts').then(({ up }) => up),
+  },
+  relay: {
+    group: 'Start',
+    what: 'the relay alone',
+    flags: {
+      ...DATA,
+      port: { type: 'string', value: 'N', what: 'port; default 7788, 0: any free one' },
+      host: { type: 'string', value: 'H', what: 'address to listen on; default 127.0.0.1' },
+      client: { type: 'string', value: 'DIR', values: 'folder', what: 'the built app', hidden: true },
+      accounts: { type: 'string', value: 'N', what: 'how many accounts may ever sign in; default 1' },
+      log: {
+        type: 'string',
+        value: 'LEVEL',
+        values: ['debug', 'info', 'warn', 'error'],
+        what: 'how much is logged; default warn',
+      },
+      'hold-health': { type: 'boolean', what: 'health waits for the parent process', hidden: true },
+    },
+    load: (): Promise<Run> => import('./relay.ts').then(({ relay }) => relay),
+  },
+  runner: {
+    group: 'Start',
+    what: 'one more runner: holds sessions on this machine until it is told to end',
+    flags: {
+      ...DATA,
+      name: { type: 'string', value: 'NAME', what: 'its name; default: of this machine' },
+      pool: { type: 'string', multiple: true, value: 'LABEL', values: 'pool', what: 'a pool that it serves' },
+      capacity: { type: 'string', value: 'N', what: 'sessions at once; default 4, in a pool 8' },
+      workspace: {
+        type: 'string',
+        multiple: true,
+        value: 'DIR',
+        values: 'folder',
+        what: 'a folder that it serves',
+      },
+      join: { type: 'string', value: 'LINK', what: 'a pairing link, see: baton pair' },
+      relay: { type: 'string', value: 'URL', what: 'address of the relay' },
+    },
+    load: (): Promise<Run> => import('./runner.ts').then(({ runner }) => runner),
+  },
+  pair: {
+    group: 'Start',
+    what: 'a link, as text and QR code, by which one more device joins',
+    flags: {
+      ...OUT,
+      origin: { type: 'string', value: 'URL', what: 'how the new device reaches the relay' },
+    },
+    more: '--json: {"link"}.',
+    load: (): Promise<Run> => import('./pair.ts').then(({ pair }) => pair),
+  },
+  new: {
+    group: 'Sessions',
+    what: 'start a session',
+    args: [{ name: 'PROMPT', rest: true }],
+    flags: {
+      ...OUT,
+      workspace: {
+        type: 'string',
+        value: 'DIR',
+        values: 'folder',
+        what: 'folder to work on, `virtual` (files in the session) or `scratch`; default: this one',
+      },
+      mode: {
+        type: 'string',
+        value: 'MODE',
+        values: MODES,
+        what: 'what the agent may do unasked: plan, ask (default), edit, full',
+      },
+      model: { type: 'string', value: 'MODEL', values: 'model', what: 'the model; default: of the runner' },
+      effort: {
+        type: 'string',
+        value: 'EFFORT',
+        values: EFFORTS,
+        what: 'how much the model thinks: low, medium, high',
+      },
+      place: {
+        type: 'string',
+        value: 'PLACE',
+        values: PLACES,
+        what: 'laptop: here first, elsewhere when it is away (default); cloud: only in a pool; pinned: only on one runner',
+      },
+      on: {
+        type: 'string',
+        value: 'NAME',
+        values: 'place',
+        what: 'the runner, or with --place cloud the pool',
+      },
+      'in-place': { type: 'boolean', what: 'work in the folder itself, not in a work tree of its own' },
+      agent: {
+        type: 'string',
+        value: 'FILE',
+        values: 'file',
+        what: 'the agent: a built-in one (coder) or a TypeScript file',
+      },
+    },
+    more: '--json: {"sid", "runner"}.\n\n  baton new --workspace . --mode edit "Why is the build slow?"',
+    load: (): Promise<Run> => import('./new.ts').then(({ newSession }) => newSession),
+  },
+  ls: {
+    group: 'Sessions',
+    what: 'list sessions',
+    flags: { ...OUT, watch: { type: 'boolean', short: 'w', what: 'keep the list up to date' } },
+    more: '--json: an array of {"sid", "status", "runner", "title", "seq", "pending", "changed_at"};\nwith --watch one array a line, at each change.',
+    load: (): Promise<Run> => import('./list.ts').then(({ listSessions }) => listSessions),
+  },
+  log: {
+    group: 'Sessions',
+    what: 'what was said and done, and what waits for you',
+    args: SESSION,
+    flags: { ...OUT, entries: { type: 'boolean', what: 'with --json: the journal itself' } },
+    more: '--json: the transcript as an array.',
+    load: (): Promise<Run> => import('./log.ts').then(({ log }) => log),
+  },
+  docs: {
+    group: 'Sessions',
+    what: 'the documents of a session, or one of them',
+    args: [
+      { name: 'SESSION', values: 'session' },
+      { name: 'NAME', values: 'document', optional: true },
+    ],
+    flags: {
+      ...OUT,
+      set: { type: 'string', value: 'JSON', what: 'change it to this value; - reads it from standard input' },
+    },
+    more: '--json: an array of {"name", "version", "value"}, or that of the one named.',
+    load: (): Promise<Run> => import('./steer.ts').then(({ docs }) => docs),
+  },
+  prompt: {
+    group: 'Steer',
+    what: 'send a prompt',
+    args: [
+      { name: 'SESSION', values: 'session' },
+      { name: 'TEXT', rest: true },
+    ],
+    flags: {
+      ...OUT,
+      steer: { type: 'boolean', what: 'for the turn under way; else it waits until the turn is over' },
+      id: { type: 'string', value: 'ID', what: 'id of the command, to send it again without doubling it' },
+    },
+    more: '--json: {"sid", "id"}.',
+    load: (): Promise<Run> => import('./steer.ts').then(({ prompt }) => prompt),
+  },
+  approve: {
+    group: 'Steer',
+    what: 'approve what the session waits for',
+    args: SESSION,
+    flags: {
+      ...OUT,
+      note: { type: 'string', value: 'TEXT', what: 'a word for the agent' },
+      always: { type: 'boolean', what: 'also allow calls like these from now on, in this session' },
+    },
+    more: '--json: the calls that were decided.',
+    load: (): Promise<Run> => import('./steer.ts').then(({ approve }) => approve),
+  },
+  deny: {
+    group: 'Steer',
+    what: 'deny what the session waits for',
+    args: SESSION,
+    flags: { ...OUT, note: { type: 'string', value: 'TEXT', what: 'why, for the agent' } },
+    more: '--json: the calls that were decided.',
+    load: (): Promise<Run> => import('./steer.ts').then(({ deny }) => deny),
+  },
+  stop: {
+    group: 'Steer',
+    what: 'stop what runs',
+    args: SESSION,
+    flags: OUT,
+    more: '--json: {"sid", "id"}.',
+    load: (): Promise<Run> => import('./steer.ts').then(({ stop }) => stop),
+  },
+  mode: {
+    group: 'Steer',
+    what: 'change what the agent may do unasked; without MODE: show it',
+    args: [
+      { name: 'SESSION', values: 'session' },
+      { name: 'MODE', values: MODES, optional: true },
+    ],
+    flags: OUT,
+    more: '--json: {"sid", "mode"}.',
+    load: (): Promise<Run> => import('./steer.ts').then(({ mode }) => mode),
+  },
+  set: {
+    group: 'Steer',
+    what: 'change model or effort from the next request on',
+    args: SESSION,
+    flags: {
+      ...OUT,
+      model: { type: 'string', value: 'MODEL', values: 'model', what: 'the model' },
+      effort: { type: 'string', value: 'EFFORT', values: EFFORTS, what: 'how much it thinks' },
+    },
+    more: '--json: {"sid", "id", "settings"}.',
+    load: (): Promise<Run> => import('./steer.ts').then(({ set }) => set),
+  },
+  compact: {
+    group: 'Steer',
+    what: 'compact the conversation at the next step',
+    args: SESSION,
+    flags: OUT,
+    more: '--json: {"sid", "id"}.',
+    load: (): Promise<Run> => import('./steer.ts').then(({ compact }) => compact),
+  },
+  handoff: {
+    group: 'Move',
+    what: 'move a session, mid-turn',
+    args: SESSION,
+    flags: {
+      ...OUT,
+      to: {
+        type: 'string',
+        value: 'RUNNER|POOL',
+        values: 'place',
+        what: 'where to; default: any other runner that is online',
+      },
+      'no-wait': { type: 'boolean', what: 'return when the relay has the order' },
+    },
+    more: 'Waits until the target has the session; Ctrl-C stops waiting, not the move.\n--json: one line a step: {"step": "asked" | "waits" | "saved" | "moved", "at_ms", …}; with --no-wait one {"sid", "to"}.',
+    load: (): Promise<Run> => import('./handoff.ts').then(({ handoff }) => handoff),
+  },
+  completion: {
+    group: 'Machine',
+    what: 'a script that completes baton commands',
+    args: [{ name: 'SHELL', values: SHELLS }],
+    flags: { json: { type: 'boolean', what: 'print JSON for programs' } },
+    more: '  bash   eval "$(baton completion bash)"           in ~/.bashrc\n  zsh    eval "$(baton completion zsh)"            in ~/.zshrc, after compinit\n  fish   baton completion fish | source            in ~/.config/fish/config.fish',
+    load: (): Promise<Run> => import('./completion.ts').then(({ completion }) => completion),
+  },
+  'guest new': {
+    group: 'Guest',
+    what: 'a pausable program in a file, without a relay',
+    args: [{ name: 'AGENT.ts', values: 'file' }],
+    flags: {
+      out: { type: 'string', short: 'o', value: 'FILE', values: 'file', what: 'where to write it' },
+      engine: { type: 'string', value: 'FILE', values: 'file', what: 'another engine' },
+      seed: { type: 'string', value: 'HEX', what: 'seed of its random numbers, 64 hex digits' },
+      now: { type: 'string', value: 'MS', what: 'its clock at the start' },
+      mode: { type: 'string', value: 'MODE', values: MODES, what: 'its mode' },
+      json: OUT.json,
+    },
+    load: guest('new'),
+  },
+  'guest step': {
+    group: 'Guest',
+    what: 'run it a while in this process, save, exit',
+    args: [{ name: 'FILE', values: 'file' }],
+    flags: {
+      'slice-ms': { type: 'string', value: 'N', what: 'how long, in milliseconds' },
+      fuel: { type: 'string', value: 'N', what: 'how long, in loop turns' },
+      engine: { type: 'string', value: 'FILE', values: 'file', what: 'another engine' },
+      json: OUT.json,
+    },
+    load: guest('step'),
+  },
+  'guest reply': {
+    group: 'Guest',
+    what: 'answer what it asked for: a text, yes or no, or JSON',
+    args: [{ name: 'FILE', values: 'file' }, { name: 'EFFECT' }, { name: 'VALUE' }],
+    flags: { error: { type: 'boolean', what: 'the answer is an error' }, json: OUT.json },
+    load: guest('reply'),
+  },
+  'guest fork': {
+    group: 'Guest',
+    what: 'the same program twice; the copy draws other random numbers',
+    args: [
+      { name: 'FILE', values: 'file' },
+      { name: 'COPY', values: 'file' },
+    ],
+    flags: { seed: { type: 'string', value: 'HEX', what: 'the seed of the copy' }, json: OUT.json },
+    load: guest('fork'),
+  },
+  'guest inspect': {
+    group: 'Guest',
+    what: 'state, open effects and transcript',
+    args: [{ name: 'FILE', values: 'file' }],
+    flags: { json: OUT.json },
+    load: guest('inspect'),
+  },
+} as const satisfies Record<string, Command>
+
+export type CommandName = keyof typeof TABLE
+
+/** The table without its exact types, for those who walk over it. */
+export const COMMANDS: Readonly<Record<string, Command>> = TABLE
+
+function guest(verb: string): () => Promise<Run> {
+  return async () => {
+    const { runGuestCommand } = await import('./guest.ts')
+    return (args) => runGuestCommand([verb, ...args])
+  }
+}
+
+/** The command that a command line begins with, and the words after it. */
+export function commandIn(
+  words: readonly string[],
+): { name: string; command: Command; args: string[] } | undefined {
+  const two = words.slice(0, 2).join(' ')
+  for (const [name, count] of [
+    [two, 2],
+    [words[0] ?? '', 1],
+  ] as const) {
+    const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+    if (command && words.length >= count) return { name, command, args: words.slice(count) }
+  }
+  return undefined
+}
