@@ -83,7 +83,7 @@ it('measures edits, and guesses only what is near', () => {
   expect([
     distance('ls', 'ls'),
     distance('sl', 'ls'),
-    distance('attach', 'compct'),
+    distance('attach', 'atach'),
     distance('', 'abc'),
   ]).toEqual([0, 1, 1, 3])
   expect(nearest('comp', ['compact', 'completion', 'stop'])).toBeUndefined()
@@ -123,7 +123,7 @@ it('completes commands, verbs, flags and their values', async () => {
 })
 
 it('completes sessions, runners, pools, models and documents from the account', async () => {
-  expect(await values('log', '')).toEqual(['aaaaaaaa2222', 'aaaaaaaa1111', 'bbbbbbbb'])
+  expect(await values('log', '')).toEqual(['aaaaaaaa2', 'aaaaaaaa1', 'bbbbbbbb'])
   expect(await values('stop', 'b')).toEqual(['bbbbbbbb'])
   expect(await values('handoff', 'b', '--to', '')).toEqual(['laptop', 'cloud-1', 'cloud'])
   expect(await values('runner', '--pool', '')).toEqual(['cloud'])
