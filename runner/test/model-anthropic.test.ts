@@ -2,14 +2,29 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { startModelServer, type ModelServer } from '@baton/test/model-server.ts'
-import { attempts, call, cut, fail, hold, refuse, say, type Script } from '@baton/test/model-turns.ts'
+import {
+  call,
+  cut,
+  fail,
+  hold,
+  rawCall,
+  redacted,
+  refuse,
+  say,
+  search,
+  stopFor,
+  think,
+  tokens,
+  type Script,
+} from '@baton/test/model-turns.ts'
 import type { LlmResult, Message, ToolSpec } from '@baton/shared/guest.ts'
 import { anthropicModel } from '../src/model/anthropic.ts'
 import { createModel } from '../src/model/index.ts'
-import type { Model, ModelRequest } from '../src/model/model.ts'
+import { isTransient, type Model, type ModelRequest } from '../src/model/model.ts'
+import { costOf } from '../src/model/prices.ts'
 
 const KEY = 'sk-canary-key'
-const tools: ToolSpec[] = ['read', 'bash'].map((name) => ({
+const offered: ToolSpec[] = ['read', 'bash'].map((name) => ({
   name,
   description: `Does ${name}.`,
   schema: { type: 'object', properties: { path: { type: 'string' } } },
@@ -17,7 +32,17 @@ const tools: ToolSpec[] = ['read', 'bash'].map((name) => ({
   access: 'read',
 }))
 const prompt: Message = { role: 'user', content: [{ type: 'text', text: 'Hello' }] }
-const request: ModelRequest = { system: 'Be brief.', messages: [prompt], tools }
+const request: ModelRequest = { system: 'Be brief.', messages: [prompt], tools: offered }
+
+/** The prompt, this answer, and a result for its first call. */
+function answered(content: Message['content']): Message[] {
+  const id = content.find(({ type }) => type === 'tool_use')?.['id'] ?? null
+  return [
+    prompt,
+    { role: 'assistant', content },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'text' }] },
+  ]
+}
 
 let server: ModelServer | undefined
 afterEach(async () => {
@@ -60,6 +85,8 @@ describe('an answer', () => {
         cache_read_tokens: 0,
         cache_write_tokens: 0,
       },
+      window: 1_000_000,
+      cost_usd: expect.any(Number),
     })
     expect(result.usage.input_tokens).toBeGreaterThan(0)
     expect(JSON.parse(JSON.stringify(result))).toEqual(result)
@@ -68,48 +95,102 @@ describe('an answer', () => {
   test('can be sent back word for word', async () => {
     const { model, server } = await modelFor([[say('I read.'), call('read', {})], [say('Done.')]])
     const first = await ask(model)
-    const id = first.content[1]?.['id'] ?? null
-    const messages: Message[] = [
-      prompt,
-      { role: 'assistant', content: first.content },
-      { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'text' }] },
-    ]
+    const messages = answered(first.content)
     const before = JSON.stringify(messages)
     expect((await ask(model, { messages })).content).toEqual([{ type: 'text', text: 'Done.' }])
     expect(JSON.stringify(messages)).toBe(before)
     expect(server.state().requests.map(({ end }) => end)).toEqual(['answered', 'answered'])
   })
 
-  test('a call that the token limit cut off is left out: half a call must not run', async () => {
-    const events = [
-      { type: 'message_start', message: emptyMessage },
-      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
-      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'I write.' } },
-      { type: 'content_block_stop', index: 0 },
-      {
-        type: 'content_block_start',
-        index: 1,
-        content_block: { type: 'tool_use', id: 'toolu_1', name: 'bash', input: {} },
-      },
-      {
-        type: 'content_block_delta',
-        index: 1,
-        delta: { type: 'input_json_delta', partial_json: '{"command":"rm -rf ' },
-      },
-      { type: 'content_block_stop', index: 1 },
-      {
-        type: 'message_delta',
-        delta: { stop_reason: 'max_tokens', stop_sequence: null },
-        usage: { output_tokens: 9 },
-      },
-      { type: 'message_stop' },
-    ]
-    await withEvents(events, async (model) => {
-      const result = await ask(model)
-      expect(result.content).toEqual([{ type: 'text', text: 'I write.' }])
-      expect(result.stop_reason).toBe('max_tokens')
-    })
+  test('thinking comes with its signature, in its place, and can be sent back', async () => {
+    const { model, server } = await modelFor([
+      [think('Hm.'), redacted, say('I read.'), call('read', {})],
+      [think('So.'), say('Done.')],
+    ])
+    const first = await ask(model)
+    expect(first.content.map(({ type }) => type)).toEqual([
+      'thinking',
+      'redacted_thinking',
+      'text',
+      'tool_use',
+    ])
+    expect(first.content[0]).toEqual({ type: 'thinking', thinking: 'Hm.', signature: expect.any(String) })
+    const messages = answered(first.content)
+    expect((await ask(model, { messages })).content.at(-1)).toEqual({ type: 'text', text: 'Done.' })
+    const [, second] = server.state().requests
+    expect(second?.body).toMatchObject({ thinking: { type: 'adaptive', display: 'summarized' } })
+    const other = ask(model, { messages, system: 'Be loud.' })
+    await expect(other).rejects.toMatchObject({ detail: expect.stringContaining('different conversation') })
   })
+
+  test.each([
+    ['is no JSON', [rawCall('bash', '{"command": rm')], 'tool_use', '{"command": rm'],
+    ['is no object', [rawCall('bash', '["rm"]')], 'tool_use', '["rm"]'],
+    [
+      'was cut off',
+      [rawCall('bash', '{"command":"rm -rf '), stopFor('max_tokens')],
+      'max_tokens',
+      '{"command":"rm -rf ',
+    ],
+  ])('a call whose input %s is told as such: half a call must not run', async (_, parts, reason, text) => {
+    const { model } = await modelFor([[say('I write.'), ...parts]])
+    const { content, stop_reason, invalid_input } = await ask(model)
+    expect(content[1]).toEqual({ type: 'tool_use', id: 'toolu_0_1', name: 'bash', input: {} })
+    expect(invalid_input).toEqual({ toolu_0_1: text })
+    expect(stop_reason).toBe(reason)
+  })
+
+  test('a blank text is left out, because the API would not take it back', async () => {
+    const { model } = await modelFor([[say('\n\n'), call('read', {})], [say('Done.')]])
+    const { content } = await ask(model)
+    expect(content).toMatchObject([{ type: 'tool_use' }])
+    await ask(model, { messages: answered(content) })
+  })
+
+  test.each(['refusal', 'pause_turn', 'model_context_window_exceeded'] as const)(
+    'ends with the reason %s',
+    async (reason) => {
+      const { model } = await modelFor([[say('Well'), search('x'), stopFor(reason)]])
+      expect((await ask(model)).stop_reason).toBe(reason)
+    },
+  )
+
+  test('a pause of the service is gone on from', async () => {
+    const { model } = await modelFor([[search('x'), stopFor('pause_turn')], [say('Found.')]])
+    const { content } = await ask(model)
+    const messages: Message[] = [prompt, { role: 'assistant', content }]
+    expect((await ask(model, { messages })).content).toEqual([{ type: 'text', text: 'Found.' }])
+  })
+
+  test('tells what it cost and what the context holds, where the model is known', async () => {
+    const counts = {
+      input_tokens: 1000,
+      output_tokens: 100,
+      cache_read_input_tokens: 50_000,
+      cache_creation_input_tokens: 2000,
+    }
+    const { model } = await modelFor([[tokens(counts), say('Hi')]])
+    const known = await ask(model, { model: 'claude-sonnet-5-5' })
+    expect(known.usage).toEqual({
+      input_tokens: 1000,
+      output_tokens: 100,
+      cache_read_tokens: 50_000,
+      cache_write_tokens: 2000,
+    })
+    expect(known.cost_usd).toBeCloseTo(0.002 + 0.001 + 0.005 + 0.005, 10)
+    expect(known.window).toBe(1_000_000)
+    const unknown = await ask(model, { model: 'claude-of-tomorrow' })
+    expect(unknown).not.toHaveProperty('cost_usd')
+    expect(unknown).not.toHaveProperty('window')
+  })
+})
+
+test('a model may be named with its date; a long prompt may cost more', () => {
+  const usage = { input_tokens: 90_000, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 }
+  expect(costOf('claude-haiku-4-5-20251001', usage)).toBeCloseTo(0.09, 10)
+  expect(costOf('claude-haiku-5-5', usage)).toBeCloseTo(0.009, 10)
+  expect(costOf('claude-haiku-5-5', { ...usage, cache_read_tokens: 20_000 })).toBeCloseTo(0.045 + 0.001, 10)
+  expect(costOf('constructor', usage)).toBeUndefined()
 })
 
 describe('a request', () => {
@@ -122,7 +203,7 @@ describe('a request', () => {
       model: 'claude-test',
       stream: true,
       system: [{ type: 'text', text: 'Be brief.', ...ephemeral }],
-      tools: [{ name: 'read' }, { name: 'bash', input_schema: tools[1]?.schema, ...ephemeral }],
+      tools: [{ name: 'read' }, { name: 'bash', input_schema: offered[1]?.schema, ...ephemeral }],
       messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello', ...ephemeral }] }],
     })
     expect(JSON.stringify(sent?.body).split('cache_control')).toHaveLength(4)
@@ -139,6 +220,40 @@ describe('a request', () => {
     expect(body).not.toHaveProperty('tools')
   })
 
+  test('marks what the request before had written, too, and never more than four places', async () => {
+    const { model, server } = await modelFor([[say('I read.'), call('read', {})], [say('Done.')]])
+    const { content } = await ask(model)
+    const steer: Message = { role: 'user', content: [{ type: 'text', text: 'And hurry.' }] }
+    await ask(model, { messages: [...answered(content), steer] })
+    const [first, second] = server.state().requests.map(({ body }) => JSON.stringify(body))
+    const tools = /"tools":.*?}}]/.exec(first ?? '')?.[0] ?? ''
+    expect(tools).toContain('cache_control')
+    expect(second).toContain(tools)
+    const [, sent] = server.state().requests
+    expect(sent?.body).toMatchObject({
+      messages: [
+        { content: [{ cache_control: { type: 'ephemeral' } }] },
+        { role: 'assistant' },
+        { role: 'user' },
+        { content: [{ cache_control: { type: 'ephemeral' } }] },
+      ],
+    })
+    expect(second?.split('cache_control')).toHaveLength(5)
+  })
+
+  test('tells the model how much to think, where it takes that', async () => {
+    const { model, server } = await modelFor([[say('Hi')]])
+    await ask(model, { effort: 'low', model: 'claude-opus-5-5' })
+    await ask(model, { effort: 'low', model: 'claude-haiku-4-5' })
+    await ask(model, { effort: 'high', model: 'claude-of-tomorrow' })
+    const [modern, old, unknown] = server.state().requests.map(({ body }) => body)
+    expect(modern).toMatchObject({ output_config: { effort: 'low' }, thinking: { type: 'adaptive' } })
+    expect(old).not.toHaveProperty('output_config')
+    expect(old).not.toHaveProperty('thinking')
+    expect(unknown).toMatchObject({ output_config: { effort: 'high' } })
+    expect(unknown).not.toHaveProperty('thinking')
+  })
+
   test('F50: half a surrogate pair in the conversation does not make every request invalid', async () => {
     const { model, server } = await modelFor([[say('Hi')]])
     const text = 'cut \ud83d, whole 😀, text \\ud83d, NUL \0'
@@ -149,39 +264,47 @@ describe('a request', () => {
 })
 
 describe('trouble', () => {
-  test.each([429, 500, 529])('status %i is tried again before anything is said', async (status) => {
-    const headers = { 'retry-after-ms': '1' }
-    const { model, server } = await modelFor([
-      attempts({ status, headers }, { status, headers }, [say('Hi')]),
-    ])
-    expect((await ask(model)).content).toEqual([{ type: 'text', text: 'Hi' }])
-    expect(server.state().count).toBe(3)
-  })
-
-  test('F75: it is tried three times at most, and told with status and words', async () => {
-    const { model, server } = await modelFor([
-      { status: 529, message: 'Overloaded', headers: { 'retry-after-ms': '1' } },
-    ])
-    await expect(ask(model)).rejects.toMatchObject({
-      code: 'model-error',
-      detail: 'Status 529: Overloaded',
-    })
-    expect(server.state().count).toBe(3)
-  })
-
-  test.each([400, 401])('status %i is not tried again', async (status) => {
-    const { model, server } = await modelFor([refuse(status, 'No way')])
+  test.each([
+    [429, 'Slow down', 'model-busy'],
+    [529, 'Overloaded', 'model-busy'],
+    [500, 'Oh no', 'model-unreachable'],
+    [503, 'Oh no', 'model-unreachable'],
+    [401, 'invalid x-api-key', 'model-key'],
+    [403, 'Not for you', 'model-key'],
+    [400, 'Extra inputs are not permitted', 'model-error'],
+    [404, 'model: claude-nothing', 'model-error'],
+    [400, 'prompt is too long: 208656 tokens > 200000 maximum', 'context-full'],
+    [
+      400,
+      'input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length',
+      'context-full',
+    ],
+    [413, 'Request exceeds the maximum size', 'context-full'],
+  ])('F27: status %i (%s) is told as %s, after one attempt', async (status, message, code) => {
+    const { model, server } = await modelFor([refuse(status, message)])
     const error: unknown = await ask(model).catch((reason: unknown) => reason)
-    expect(error).toMatchObject({ code: 'model-error', detail: `Status ${status}: No way` })
+    expect(error).toMatchObject({ code, detail: `Status ${status}: ${message}` })
+    expect(isTransient(error)).toBe(code === 'model-busy' || code === 'model-unreachable')
     expect(String(error)).not.toContain(KEY)
     expect(server.state().count).toBe(1)
   })
 
-  test('a stream that breaks off is an error, not a short answer, and is not asked again', async () => {
+  test.each([
+    ['retry-after', '7', 7000],
+    ['retry-after-ms', '120', 120],
+    ['retry-after', 'soon', undefined],
+    ['x-other', '7', undefined],
+  ])('a busy service says how long to wait: %s %s', async (name, value, ms) => {
+    const { model } = await modelFor([{ status: 429, headers: { [name]: value } }])
+    const error: unknown = await ask(model).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({ code: 'model-busy', retry_after_ms: ms })
+  })
+
+  test('a stream that breaks off is an error, not a short answer', async () => {
     const { model, server } = await modelFor([[say('Half an'), cut]])
     const seen: string[] = []
     const asking = ask(model, {}, { onText: (whole) => seen.push(whole) })
-    await expect(asking).rejects.toMatchObject({ code: 'model-error' })
+    await expect(asking).rejects.toMatchObject({ code: 'model-unreachable' })
     expect(seen).toEqual(['Half an'])
     expect(server.state().count).toBe(1)
   })
@@ -193,14 +316,19 @@ describe('trouble', () => {
       { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Half' } },
     ]
     await withEvents(events, async (model) => {
-      await expect(ask(model)).rejects.toMatchObject({ code: 'model-error' })
+      await expect(ask(model)).rejects.toMatchObject({ code: 'model-unreachable' })
     })
   })
 
-  test('an error event in the stream is told', async () => {
-    const { model } = await modelFor([[say('Half'), fail('overloaded_error')]])
+  test.each([
+    ['overloaded_error', 'model-busy'],
+    ['rate_limit_error', 'model-busy'],
+    ['api_error', 'model-unreachable'],
+    ['invalid_request_error', 'model-error'],
+  ] as const)('an error event %s in the stream is told as %s', async (type, code) => {
+    const { model } = await modelFor([[say('Half'), fail(type)]])
     await expect(ask(model)).rejects.toMatchObject({
-      code: 'model-error',
+      code,
       message: expect.stringContaining('Scripted failure'),
     })
   })
@@ -209,7 +337,7 @@ describe('trouble', () => {
     server = await startModelServer([[say('Half'), hold('never')]])
     const model = anthropicModel({ apiKey: KEY, baseUrl: server.url, silence_ms: 50 })
     await expect(ask(model)).rejects.toMatchObject({
-      code: 'model-error',
+      code: 'model-unreachable',
       detail: 'The stream was silent for 50 ms.',
     })
   })
@@ -217,7 +345,7 @@ describe('trouble', () => {
   test('a service that is not there is told', async () => {
     const model = createModel({ apiKey: KEY, baseUrl: 'http://127.0.0.1:9' })
     await expect(ask(model)).rejects.toMatchObject({
-      code: 'model-error',
+      code: 'model-unreachable',
       message: expect.stringContaining('can not be reached'),
     })
   })

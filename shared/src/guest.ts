@@ -85,6 +85,8 @@ export interface LlmResult {
     cache_read_tokens: number
     cache_write_tokens: number
   }
+  /** Calls whose input was no JSON object or was cut off, by id, with the beginning of what came; in `content` their input is `{}`. */
+  invalid_input?: { [call: string]: string }
   /** What the answer cost, in US dollars; absent when the model's price is not known. */
   cost_usd?: number
   /** Tokens that the model's context holds; absent when not known. */

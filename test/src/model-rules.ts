@@ -4,30 +4,56 @@
  */
 import * as v from 'valibot'
 import type { Json } from '@baton/shared/guest.ts'
+import { brokenThinking } from './model-thinking.ts'
 
 const jsonObject = v.record(
   v.string(),
   v.custom<Json>((value) => value !== undefined),
 )
 const cache = { cache_control: v.optional(v.nullable(v.looseObject({ type: v.literal('ephemeral') }))) }
-const text = v.looseObject({ type: v.literal('text'), text: v.string(), ...cache })
-const image = v.looseObject({ type: v.literal('image'), source: jsonObject, ...cache })
-const toolUse = v.looseObject({
-  type: v.literal('tool_use'),
-  id: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]+$/)),
-  name: v.string(),
-  input: jsonObject,
+const text = v.strictObject({
+  type: v.literal('text'),
+  text: v.string(),
+  citations: v.optional(v.nullable(v.array(jsonObject))),
   ...cache,
 })
-const toolResult = v.looseObject({
+const image = v.strictObject({
+  type: v.literal('image'),
+  source: v.variant('type', [
+    v.strictObject({
+      type: v.literal('base64'),
+      media_type: v.picklist(['image/png', 'image/jpeg', 'image/gif', 'image/webp']),
+      data: v.pipe(v.string(), v.minLength(4), v.base64()),
+    }),
+    v.strictObject({ type: v.literal('url'), url: v.pipe(v.string(), v.url()) }),
+  ]),
+  ...cache,
+})
+const toolUse = v.strictObject({
+  type: v.literal('tool_use'),
+  id: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]+$/)),
+  name: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,128}$/)),
+  input: jsonObject,
+  caller: v.optional(jsonObject),
+  ...cache,
+})
+const toolResult = v.strictObject({
   type: v.literal('tool_result'),
   tool_use_id: v.string(),
   content: v.optional(v.union([v.string(), v.array(v.variant('type', [text, image]))])),
   is_error: v.optional(v.boolean()),
   ...cache,
 })
-const thinking = v.looseObject({ type: v.literal('thinking'), thinking: v.string(), signature: v.string() })
-const block = v.variant('type', [text, image, toolUse, toolResult, thinking])
+// Blocks of thinking can't be marked for the cache.
+const thinking = v.strictObject({ type: v.literal('thinking'), thinking: v.string(), signature: v.string() })
+const redacted = v.strictObject({ type: v.literal('redacted_thinking'), data: v.string() })
+const serverToolUse = v.looseObject({
+  type: v.literal('server_tool_use'),
+  id: v.string(),
+  name: v.string(),
+  input: jsonObject,
+})
+const block = v.variant('type', [text, image, toolUse, toolResult, thinking, redacted, serverToolUse])
 
 export const MessagesRequest = v.looseObject({
   model: v.pipe(v.string(), v.minLength(1)),
@@ -43,6 +69,16 @@ export const MessagesRequest = v.looseObject({
   ),
   system: v.optional(v.union([v.string(), v.array(text)])),
   stream: v.optional(v.boolean()),
+  // Newer models take no other kind.
+  thinking: v.optional(
+    v.strictObject({
+      type: v.literal('adaptive'),
+      display: v.optional(v.picklist(['summarized', 'omitted'])),
+    }),
+  ),
+  output_config: v.optional(
+    v.strictObject({ effort: v.optional(v.picklist(['low', 'medium', 'high', 'xhigh', 'max'])) }),
+  ),
   tools: v.optional(
     v.array(
       v.looseObject({
@@ -81,6 +117,7 @@ export function readRequest(body: Uint8Array): { request: MessagesRequest } | { 
     brokenTools(request) ??
     brokenText(request) ??
     brokenPairing(request) ??
+    brokenThinking(request) ??
     brokenCache(JSON.stringify(request))
   return broken === undefined ? { request } : { broken }
 }
@@ -114,8 +151,10 @@ function brokenText({ messages, system }: MessagesRequest): string | undefined {
     const blocks = blocksOf(content)
     if (blocks.length === 0) return `messages.${index}: all messages must have non-empty content`
     for (const item of blocks) {
-      if (item.type === 'text' && item.text === '')
-        return `messages.${index}: text content blocks must be non-empty`
+      if (item.type !== 'text') continue
+      if (item.text === '') return `messages.${index}: text content blocks must be non-empty`
+      if (item.text.trim() === '')
+        return `messages.${index}: text content blocks must contain non-whitespace text`
     }
   }
   return undefined
@@ -125,7 +164,8 @@ function brokenText({ messages, system }: MessagesRequest): string | undefined {
 function brokenPairing(request: MessagesRequest): string | undefined {
   const turns = merged(request)
   if (turns[0]?.role !== 'user') return 'messages: first message must use the "user" role'
-  if (turns.at(-1)?.role !== 'user') return 'messages: the conversation must end with a user message'
+  if (turns.at(-1)?.role !== 'user' && !isPaused(turns))
+    return 'messages: the conversation must end with a user message'
 
   const seen = new Set<string>()
   let open: string[] = []
@@ -163,6 +203,11 @@ function brokenPairing(request: MessagesRequest): string | undefined {
     open = []
   }
   return undefined
+}
+
+/** The service was in the middle of calls of its own, and goes on from there. */
+function isPaused(turns: Message[]): boolean {
+  return turns.at(-1)?.content.at(-1)?.type === 'server_tool_use'
 }
 
 /** The API reads neighbours of one role as one message. */

@@ -4,24 +4,46 @@
  * several sessions can share one server.
  */
 import type {
+  ContentBlock,
   Message,
   RawContentBlockDelta,
   RawMessageStreamEvent,
   StopReason,
-  TextBlock,
-  ToolUseBlock,
 } from '@anthropic-ai/sdk/resources/messages'
 import type { Json } from '@baton/shared/guest.ts'
 import type { MessagesRequest } from './model-rules.ts'
+import { signatureOf } from './model-thinking.ts'
 
 export type ErrorType =
-  'invalid_request_error' | 'authentication_error' | 'rate_limit_error' | 'api_error' | 'overloaded_error'
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'permission_error'
+  | 'rate_limit_error'
+  | 'api_error'
+  | 'overloaded_error'
+
+export interface TokenCounts {
+  input_tokens?: number
+  output_tokens?: number
+  cache_read_input_tokens?: number
+  cache_creation_input_tokens?: number
+}
 
 export type Part =
   /** A text block; one delta a chunk. */
   | { text: string[] }
   /** A tool_use block. */
   | { tool: string; input: { [key: string]: Json } }
+  /** The same, whose input is this text, JSON or not. */
+  | { tool: string; raw: string }
+  /** A block of thinking, signed for this place in this conversation. */
+  | { thinking: string }
+  /** The same, unreadable. */
+  | { redacted: true }
+  /** A call of a tool that the service runs itself. */
+  | { search: string }
+  /** What is told of the tokens, instead of counts made from the length. */
+  | { tokens: TokenCounts }
   /** Nothing more is sent until the test opens the gate of this name; first of all parts: not even the headers. */
   | { hold: string }
   /** The connection breaks here. */
@@ -29,7 +51,7 @@ export type Part =
   /** An `error` event in the middle of the stream, as the API sends when it is overloaded. */
   | { fail: ErrorType }
   /** Ends the message early with this reason. */
-  | { stop: 'max_tokens' | 'refusal' }
+  | { stop: 'max_tokens' | 'refusal' | 'pause_turn' | 'model_context_window_exceeded' }
 
 export type Turn =
   | Part[]
@@ -43,6 +65,12 @@ export type Script = Turn[] | ((request: MessagesRequest, n: number) => Turn)
 
 export const say = (...text: string[]): Part => ({ text })
 export const call = (tool: string, input: { [key: string]: Json }): Part => ({ tool, input })
+export const rawCall = (tool: string, raw: string): Part => ({ tool, raw })
+export const think = (thinking: string): Part => ({ thinking })
+export const redacted: Part = { redacted: true }
+export const search = (query: string): Part => ({ search: query })
+export const tokens = (counts: TokenCounts): Part => ({ tokens: counts })
+export const stopFor = (stop: Extract<Part, { stop: string }>['stop']): Part => ({ stop })
 export const hold = (name: string): Part => ({ hold: name })
 export const cut: Part = { cut: true }
 export const fail = (type: ErrorType): Part => ({ fail: type })
@@ -60,6 +88,7 @@ export function turnIndex(request: MessagesRequest): number {
 const ERROR_TYPES: Record<number, ErrorType> = {
   400: 'invalid_request_error',
   401: 'authentication_error',
+  403: 'permission_error',
   429: 'rate_limit_error',
   529: 'overloaded_error',
 }
@@ -84,19 +113,21 @@ const JSON_PIECE = 24
  */
 export function* messageSteps(parts: Part[], request: MessagesRequest): Generator<Step> {
   const turn = turnIndex(request)
+  const counts: TokenCounts = Object.assign({}, ...parts.map((part) => ('tokens' in part ? part.tokens : {})))
   let index = 0
   let output = 0
   let started = false
   let reason: StopReason = parts.some((part) => 'tool' in part) ? 'tool_use' : 'end_turn'
 
   for (const part of parts) {
+    if ('tokens' in part) continue
     if ('hold' in part) {
       yield part
       continue
     }
     if (!started) {
       started = true
-      yield { send: { type: 'message_start', message: emptyMessage(request, turn) } }
+      yield { send: { type: 'message_start', message: emptyMessage(request, turn, counts) } }
       yield { send: { type: 'ping' } }
     }
     if ('cut' in part) {
@@ -111,8 +142,7 @@ export function* messageSteps(parts: Part[], request: MessagesRequest): Generato
       reason = part.stop
       break
     }
-    const { block, deltas } =
-      'text' in part ? textBlock(part.text) : toolBlock(part, `toolu_${turn}_${index}`)
+    const { block, deltas } = piecesOf(part, request, `${turn}_${index}`)
     yield { send: { type: 'content_block_start', index, content_block: block } }
     for (const delta of deltas) {
       output++
@@ -121,14 +151,14 @@ export function* messageSteps(parts: Part[], request: MessagesRequest): Generato
     yield { send: { type: 'content_block_stop', index } }
     index++
   }
-  if (!started) yield { send: { type: 'message_start', message: emptyMessage(request, turn) } }
+  if (!started) yield { send: { type: 'message_start', message: emptyMessage(request, turn, counts) } }
   yield {
     send: {
       type: 'message_delta',
       delta: { stop_reason: reason, stop_sequence: null, stop_details: null, container: null },
       usage: {
         input_tokens: null,
-        output_tokens: Math.max(1, output),
+        output_tokens: counts.output_tokens ?? Math.max(1, output),
         cache_creation_input_tokens: null,
         cache_read_input_tokens: null,
         output_tokens_details: null,
@@ -140,28 +170,59 @@ export function* messageSteps(parts: Part[], request: MessagesRequest): Generato
 }
 
 interface Pieces {
-  block: TextBlock | ToolUseBlock
+  block: ContentBlock
   deltas: RawContentBlockDelta[]
 }
 
-function textBlock(chunks: string[]): Pieces {
-  return {
-    block: { type: 'text', text: '', citations: null },
-    deltas: chunks.map((text) => ({ type: 'text_delta', text })),
+type Said = Exclude<
+  Part,
+  { hold: string } | { cut: true } | { fail: ErrorType } | { stop: string } | { tokens: TokenCounts }
+>
+
+/** `place`: tells the block from every other one of the conversation. */
+function piecesOf(part: Said, request: MessagesRequest, place: string): Pieces {
+  if ('text' in part) {
+    return {
+      block: { type: 'text', text: '', citations: null },
+      deltas: part.text.map((text) => ({ type: 'text_delta', text })),
+    }
   }
+  if ('thinking' in part) {
+    return {
+      block: { type: 'thinking', thinking: '', signature: '' },
+      deltas: [
+        { type: 'thinking_delta', thinking: part.thinking },
+        { type: 'signature_delta', signature: signatureOf(request, request.messages.length, part.thinking) },
+      ],
+    }
+  }
+  if ('redacted' in part) {
+    return {
+      block: { type: 'redacted_thinking', data: signatureOf(request, request.messages.length, '') },
+      deltas: [],
+    }
+  }
+  const caller = { type: 'direct' } as const
+  if ('search' in part) {
+    const id = `srvtoolu_${place}`
+    const block = { type: 'server_tool_use', id, name: 'web_search', input: {}, caller } as const
+    return { block, deltas: inputDeltas(JSON.stringify({ query: part.search })) }
+  }
+  const block = { type: 'tool_use', id: `toolu_${place}`, name: part.tool, input: {}, caller } as const
+  return { block, deltas: inputDeltas('raw' in part ? part.raw : JSON.stringify(part.input)) }
 }
 
-function toolBlock({ tool, input }: { tool: string; input: { [key: string]: Json } }, id: string): Pieces {
+function inputDeltas(json: string): RawContentBlockDelta[] {
   // By code points: half a surrogate pair must not travel alone.
-  const characters = Array.from(JSON.stringify(input))
+  const characters = Array.from(json)
   const deltas: RawContentBlockDelta[] = [{ type: 'input_json_delta', partial_json: '' }]
   for (let at = 0; at < characters.length; at += JSON_PIECE) {
     deltas.push({ type: 'input_json_delta', partial_json: characters.slice(at, at + JSON_PIECE).join('') })
   }
-  return { block: { type: 'tool_use', id, name: tool, input: {}, caller: { type: 'direct' } }, deltas }
+  return deltas
 }
 
-function emptyMessage(request: MessagesRequest, turn: number): Message {
+function emptyMessage(request: MessagesRequest, turn: number, counts: TokenCounts): Message {
   return {
     id: `msg_${turn}`,
     type: 'message',
@@ -174,12 +235,12 @@ function emptyMessage(request: MessagesRequest, turn: number): Message {
     stop_sequence: null,
     stop_details: null,
     usage: {
-      input_tokens: Math.ceil(JSON.stringify(request.messages).length / 4),
+      input_tokens: counts.input_tokens ?? Math.ceil(JSON.stringify(request.messages).length / 4),
       output_tokens: 1,
       output_tokens_details: null,
       cache_creation: null,
-      cache_creation_input_tokens: 0,
-      cache_read_input_tokens: 0,
+      cache_creation_input_tokens: counts.cache_creation_input_tokens ?? 0,
+      cache_read_input_tokens: counts.cache_read_input_tokens ?? 0,
       inference_geo: null,
       server_tool_use: null,
       service_tier: 'standard',

@@ -31,11 +31,15 @@ export class WholeMessage {
       const { delta, index } = sent
       if (delta.type === 'text_delta') this.#texts[index] += delta.text
       if (delta.type === 'input_json_delta') this.#texts[index] += delta.partial_json
+      if (delta.type === 'thinking_delta') this.#texts[index] += delta.thinking
+      const block = message.content[index]
+      if (delta.type === 'signature_delta' && block?.type === 'thinking') block.signature = delta.signature
     } else if (sent.type === 'content_block_stop') {
       const block = message.content[sent.index]
       const text = this.#texts[sent.index] ?? ''
       if (block?.type === 'text') block.text = text
-      if (block?.type === 'tool_use') block.input = JSON.parse(text)
+      if (block?.type === 'thinking') block.thinking = text
+      if (block?.type === 'tool_use' || block?.type === 'server_tool_use') block.input = JSON.parse(text)
     }
   }
 }

@@ -13,6 +13,8 @@ export const REHEARSAL_LABEL =
 const FILE = 'baton-rehearsal.md'
 const COMMAND = 'git status --short | head'
 const PACE_MS = 40
+/** The agent wants the conversation to be compacted. */
+const SUMMARY = /^Summari[sz]e/
 const CHUNK = /\S+\s*/g
 
 type Block = Message['content'][number]
@@ -21,6 +23,7 @@ type Block = Message['content'][number]
 export function rehearsalModel({ pace_ms = PACE_MS } = {}): Model {
   return {
     name: 'rehearsal',
+    models: ['rehearsal'],
     async call(request, { signal, onText }) {
       const turn = nextTurn(request)
       let said = ''
@@ -53,6 +56,7 @@ function nextTurn({ messages, tools }: ModelRequest): Turn {
   const start = messages.findLastIndex((message) => message.role === 'user' && textOf(message.content) !== '')
   const prompt = textOf(messages[start]?.content ?? []).trim()
   const done = doneSince(messages.slice(start + 1))
+  if (SUMMARY.test(prompt)) return { text: `So far the rehearsal model was asked: ${asked(messages)}` }
   const may = (name: string): boolean => !done.has(name) && tools.some((tool) => tool.name === name)
 
   if (may('glob')) {
@@ -70,6 +74,11 @@ function nextTurn({ messages, tools }: ModelRequest): Turn {
     const text =
       'Next I want to see what is not committed yet. This runs a command, so it needs your approval.'
     return { text, call: { name: 'bash', input: { command: COMMAND } } }
+  }
+  if (may('propose_plan')) {
+    const text = 'In plan mode I only look. This is what I would do; with your approval I begin.'
+    const plan = `1. See what is not committed yet: \`${COMMAND}\`\n2. Leave a note in \`${FILE}\``
+    return { text, call: { name: 'propose_plan', input: { plan } } }
   }
   const status = done.get('bash')
   if (may('write')) {
@@ -107,6 +116,14 @@ Written by Baton's rehearsal model, a scripted demonstration. Delete it freely.
 - Files at the top: ${files.length}${readme ? `, of which ${readme} was read` : ''}
 - ${seen}
 `
+}
+
+function asked(messages: Message[]): string {
+  const prompts = messages.filter(({ role }) => role === 'user').map(({ content }) => textOf(content))
+  return prompts
+    .filter((prompt) => prompt !== '' && !SUMMARY.test(prompt))
+    .map(short)
+    .join('; ')
 }
 
 /** Tool calls of these messages by name, with their results. */
@@ -158,5 +175,6 @@ function resultOf({ text, call }: Turn, at: number): LlmResult {
     stop_reason: call ? 'tool_use' : 'end_turn',
     model: 'rehearsal',
     usage: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 },
+    cost_usd: 0,
   }
 }
