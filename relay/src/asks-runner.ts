@@ -6,10 +6,14 @@ import type { Handler } from './handler.ts'
 import { accountChannel, sessionChannel, sessionKeys } from './keys.ts'
 import { run } from './scripts.ts'
 
+/** Runners that may still have a session's work tree. */
+const HOLDERS_MAX = 4
+
 const serve: Handler<'serve'> = async ({ presence, scheduler, background }, peer, about) => {
   const { account, device } = peer.identity
   await presence.announce(account, device, peer.id, about)
   peer.serving = true
+  peer.tags = about.tags
   background(scheduler.offerAll(account))
   return {}
 }
@@ -18,7 +22,7 @@ const claim: Handler<'claim'> = async ({ redis, scheduler, options, background }
   const { account, device } = peer.identity
   const { state, journal, partial, offers } = sessionKeys(sid)
   const ttl_ms = options.lease_ms
-  const [code, epoch, seq, snapshot, checkpoint, place] = await run(
+  const [code, epoch, seq, snapshot, checkpoint, place, waited_ms, status] = await run(
     redis,
     'claim',
     { state, journal, partial, offers },
@@ -27,6 +31,8 @@ const claim: Handler<'claim'> = async ({ redis, scheduler, options, background }
       sid,
       device,
       ttl_ms,
+      tags: peer.tags.join(' '),
+      holders_max: HOLDERS_MAX,
       session_channel: sessionChannel(sid),
       account_channel: accountChannel(account),
     },
@@ -42,6 +48,8 @@ const claim: Handler<'claim'> = async ({ redis, scheduler, options, background }
     checkpoint: Number(checkpoint),
     ttl_ms,
     place: JSON.parse(String(place)) as Placement,
+    waited_ms: Number(waited_ms),
+    moving: status === 'moving',
   }
 }
 
@@ -133,14 +141,15 @@ const renew: Handler<'renew'> = async ({ redis, options, background }, peer, { l
   return { lost }
 }
 
-const release: Handler<'release'> = async (context, peer, { sid, epoch, status, place }) => {
+const release: Handler<'release'> = async (context, peer, ask) => {
+  const { sid, epoch, status, place, seen = 0 } = ask
   const { redis, scheduler, background } = context
   const { account, device } = peer.identity
-  const { state, journal } = sessionKeys(sid)
+  const { state, journal, inbox } = sessionKeys(sid)
   const [code, seq] = await run(
     redis,
     'release',
-    { state, journal },
+    { state, journal, inbox },
     {
       account,
       sid,
@@ -148,6 +157,7 @@ const release: Handler<'release'> = async (context, peer, { sid, epoch, status, 
       epoch,
       status,
       place: place ? JSON.stringify(place) : '',
+      seen,
       session_channel: sessionChannel(sid),
       account_channel: accountChannel(account),
     },

@@ -90,6 +90,12 @@ export class Hub {
             ignore(peer.deliver({ t: 'offer', sid: second }))
         }
         break
+      case 'crowded':
+        for (const peer of this.peers) {
+          if (peer.serving && peer.identity.device === first)
+            ignore(peer.deliver({ t: 'crowded', waiting: Number(second) }))
+        }
+        break
       case 'runners':
         ignore(this.tellRunners())
         break

@@ -4,7 +4,7 @@
  */
 
 export const sessionKeys = (sid: string) => ({
-  /** Hash: account, meta, status, seq, epoch, holder, expires_at, place, next_place, … (see lua/create.lua). */
+  /** Hash: account, meta, status, seq, epoch, holder, expires_at, place, next_place, waits_since, … (see lua/create.lua). */
   state: `{${sid}}:state`,
   /** Stream, ids `seq-0`. */
   journal: `{${sid}}:journal`,
@@ -16,7 +16,7 @@ export const sessionKeys = (sid: string) => ({
   blobs: `{${sid}}:blobs`,
   /** Hash: the newest partial answer of the model, with the effect that it belongs to. */
   partial: `{${sid}}:partial`,
-  /** Hash: runner → when the session was last offered to it; gone with the claim. */
+  /** Hash: runner → when the session was last offered to it; and in which round; gone with the claim. */
   offers: `{${sid}}:offers`,
 })
 
@@ -34,6 +34,8 @@ export const accountKeys = (account: string) => ({
   runners: `{${account}}:runners`,
   /** Set of sids that have work or a lease; an index, repaired by the sweeper. */
   active: `{${account}}:active`,
+  /** Sorted set: sids that have work and no holder, by the time since when they wait; an index, repaired by the sweeper. */
+  waiting: `{${account}}:waiting`,
   /** Hash: sid → runner that holds its lease; an index, repaired by the sweeper. */
   leases: `{${account}}:leases`,
   /** Integer: bytes stored for the account; an index, repaired by the sweeper. */

@@ -25,6 +25,8 @@ export class SignedIn implements Peer {
   readonly feeds = new Map<string, InboxFeed>()
   readonly deltas: Deltas
   serving = false
+  /** Pools that it serves. */
+  tags: readonly string[] = []
   readonly #context: Context
   readonly #outlet: Outlet
   readonly #watchers = new Map<string, Watcher>()

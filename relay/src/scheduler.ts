@@ -1,40 +1,24 @@
 /**
- * Brings sessions that have work and runners that have room together. An offer binds nobody: whoever claims first has the
- * session (F16). So offering too often is harmless, and an offer that nobody takes is made again by the sweeper (F19, F20).
+ * Brings sessions that have work and runners that have room together, those that wait longest first. An offer binds nobody:
+ * whoever claims first has the session (F16). So offering too often is harmless, and an offer that nobody takes is made again
+ * by the sweeper (F19, F20).
  */
-import type { Placement, RunnerInfo } from '@baton/shared/protocol.ts'
 import type { Redis } from 'ioredis'
 import { accountChannel, accountKeys, sessionChannel, sessionKeys } from './keys.ts'
+import { rank } from './placing.ts'
 import type { Presence } from './presence.ts'
 import { run } from './scripts.ts'
-import { hasWork, readState, type SessionState } from './sessions.ts'
+import { hasWork, readState } from './sessions.ts'
 
-/**
- * Runners that may take the session, best first: the preferred one, then those of the pool, then by how little they hold. A
- * pinned session stays with its runner or pool; one without a checkpoint stays with its preferred runner, because its workspace
- * exists nowhere else.
- */
-export function rank(place: Placement, checkpoint: number, runners: RunnerInfo[]): string[] {
-  const { prefer, pool, pin = false } = place
-  const score = (runner: RunnerInfo): number => {
-    if (runner.device === prefer) return 0
-    if (prefer !== undefined && (pin || checkpoint === 0)) return Number.POSITIVE_INFINITY
-    if (pool === undefined) return 2
-    if (runner.tags.includes(pool)) return 1
-    return pin ? Number.POSITIVE_INFINITY : 2
-  }
-  return runners
-    .filter(
-      (runner) => runner.online && runner.held < runner.capacity && score(runner) < Number.POSITIVE_INFINITY,
-    )
-    .toSorted((a, b) => score(a) - score(b) || a.held - b.held || (a.device < b.device ? -1 : 1))
-    .map((runner) => runner.device)
-}
+/** States read at once while looking for those that can be offered. */
+const PAGE = 50
 
 export class Scheduler {
   readonly #redis: Redis
   readonly #presence: Presence
   readonly #offer_ms: number
+  /** Accounts that are being looked through, and whether to look again. */
+  readonly #looks = new Map<string, { done: Promise<void>; again?: Promise<void> }>()
 
   constructor(redis: Redis, presence: Presence, offer_ms: number) {
     this.#redis = redis
@@ -42,33 +26,19 @@ export class Scheduler {
     this.#offer_ms = offer_ms
   }
 
-  /** Call after whatever may have given a session work, a holder, or none. Offers it when it has work and is free. */
+  /** Call after whatever may have given a session work, a holder, or none. Makes the offers that follow from it. */
   async changed(account: string, sid: string): Promise<void> {
-    const state = await readState(this.#redis, sid)
-    if (state?.account !== account) return
-    const { active, leases } = accountKeys(account)
-    const isFree = state.holder === ''
-    const [, changes] = await Promise.all([
-      hasWork(state) || !isFree ? this.#redis.sadd(active, sid) : this.#settle(account, sid),
-      isFree ? this.#redis.hdel(leases, sid) : this.#redis.hset(leases, sid, state.holder),
-      hasWork(state) && isFree ? this.#offer(account, sid, state) : undefined,
-    ])
-    if (changes === 1) await this.#redis.publish(accountChannel(account), 'runners')
+    await this.#index(account, sid)
+    await this.offerAll(account)
   }
 
-  /** Offers whatever of the account waits for a runner. */
-  async offerAll(account: string): Promise<void> {
-    const sids = await this.#redis.smembers(accountKeys(account).active)
-    await Promise.all(sids.map((sid) => this.changed(account, sid)))
-  }
-
-  /** Ends the lease if it has run out, then as `changed`. */
+  /** Ends the lease if it has run out, and corrects the indexes. Makes no offers. */
   async sweep(account: string, sid: string): Promise<void> {
-    const { state, journal } = sessionKeys(sid)
+    const { state, journal, inbox } = sessionKeys(sid)
     await run(
       this.#redis,
       'expire',
-      { state, journal },
+      { state, journal, inbox },
       {
         account,
         sid,
@@ -76,7 +46,40 @@ export class Scheduler {
         account_channel: accountChannel(account),
       },
     )
-    await this.changed(account, sid)
+    await this.#index(account, sid)
+  }
+
+  /** Offers whatever of the account waits for a runner. One look at a time; who comes meanwhile shares the next one. */
+  offerAll(account: string): Promise<void> {
+    const look = this.#looks.get(account)
+    if (!look) return this.#look(account)
+    look.again ??= look.done.then(
+      () => this.#look(account),
+      () => this.#look(account),
+    )
+    return look.again
+  }
+
+  #look(account: string): Promise<void> {
+    const done = this.#offerWaiting(account).finally(() => this.#looks.delete(account))
+    this.#looks.set(account, { done })
+    return done
+  }
+
+  async #index(account: string, sid: string): Promise<void> {
+    const state = await readState(this.#redis, sid)
+    if (state?.account !== account) return
+    const { active, leases, waiting } = accountKeys(account)
+    const isFree = state.holder === ''
+    const works = hasWork(state)
+    const [, , changes] = await Promise.all([
+      works || !isFree ? this.#redis.sadd(active, sid) : this.#settle(account, sid),
+      works && isFree
+        ? this.#redis.zadd(waiting, String(state.waits_since), sid)
+        : this.#redis.zrem(waiting, sid),
+      isFree ? this.#redis.hdel(leases, sid) : this.#redis.hset(leases, sid, state.holder),
+    ])
+    if (changes === 1) await this.#redis.publish(accountChannel(account), 'runners')
   }
 
   /** Takes a session without work out of the index, and puts it back if work came in between. */
@@ -87,14 +90,58 @@ export class Scheduler {
     if (state && (hasWork(state) || state.holder !== '')) await this.#redis.sadd(active, sid)
   }
 
-  async #offer(account: string, sid: string, state: SessionState): Promise<void> {
-    const candidates = rank(state.place, state.checkpoint, await this.#presence.runners(account))
-    if (candidates.length === 0) return
-    const keys = sessionKeys(sid)
-    await run(
+  /** Goes through those that wait, the longest first, until no room is left. Runners that are full are told of the rest. */
+  async #offerWaiting(account: string): Promise<void> {
+    const { waiting, leases } = accountKeys(account)
+    const sids = await this.#redis.zrange(waiting, '0', '-1')
+    if (sids.length === 0) return
+    const [runners, held] = await Promise.all([this.#presence.runners(account), this.#redis.hkeys(leases)])
+    const room = new Map(runners.map(({ device, capacity, held: holds }) => [device, capacity - holds]))
+    const take = (device: string): unknown => room.set(device, (room.get(device) ?? 0) - 1)
+    const crowd = new Map<string, number>()
+    const counted = new Set(held)
+    for (let at = 0; at < sids.length; at += PAGE) {
+      const page = sids.slice(at, at + PAGE)
+      const states = await Promise.all(page.map((sid) => readState(this.#redis, sid)))
+      for (const [i, state] of states.entries()) {
+        const sid = page[i] ?? ''
+        if (state?.account !== account) continue
+        if (state.holder !== '') {
+          // Claimed a moment ago, and not in the index yet.
+          if (!counted.has(sid)) take(state.holder)
+          continue
+        }
+        if (!hasWork(state)) continue
+        const fit = rank(state, runners)
+        const free = fit.filter(({ device }) => (room.get(device) ?? 0) > 0)
+        if (free.length > 0) {
+          const { device, isFirst } = await this.#offer(
+            account,
+            sid,
+            free.map(({ device }) => device),
+          )
+          // Whoever let an offer pass once may do so for ever: the others shall not wait for it.
+          if (isFirst) take(device)
+        } else
+          for (const { device, capacity } of fit)
+            if (capacity > 0) crowd.set(device, (crowd.get(device) ?? 0) + 1)
+      }
+    }
+    for (const [device, count] of crowd)
+      await this.#redis.publish(accountChannel(account), `crowded ${device} ${count}`)
+  }
+
+  /** Gives the runner that was chosen, or is still waited for, and whether it has not let an offer of this session pass yet. */
+  async #offer(
+    account: string,
+    sid: string,
+    candidates: string[],
+  ): Promise<{ device: string; isFirst: boolean }> {
+    const { state, offers } = sessionKeys(sid)
+    const [code, device = '', round] = await run(
       this.#redis,
       'offer',
-      { state: keys.state, offers: keys.offers },
+      { state, offers },
       {
         account,
         sid,
@@ -103,5 +150,6 @@ export class Scheduler {
         candidates,
       },
     )
+    return { device: String(device), isFirst: (code === 'offered' || code === 'waiting') && round === 1 }
   }
 }

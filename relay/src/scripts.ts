@@ -24,8 +24,8 @@ export const SCRIPTS = {
   },
   claim: {
     keys: ['state', 'journal', 'partial', 'offers'],
-    args: ['account', 'sid', 'device', 'ttl_ms', 'session_channel', 'account_channel'],
-    returns: ['ok', 'lease-held', 'no-session'],
+    args: ['account', 'sid', 'device', 'ttl_ms', 'tags', 'holders_max', 'session_channel', 'account_channel'],
+    returns: ['ok', 'lease-held', 'placed-elsewhere', 'no-session'],
   },
   collect: {
     keys: ['state', 'blobs'],
@@ -53,7 +53,7 @@ export const SCRIPTS = {
     returns: ['ok', 'no-session'],
   },
   expire: {
-    keys: ['state', 'journal'],
+    keys: ['state', 'journal', 'inbox'],
     args: ['account', 'sid', 'session_channel', 'account_channel'],
     returns: ['expired', 'held', 'free', 'no-session'],
   },
@@ -69,8 +69,18 @@ export const SCRIPTS = {
     returns: ['stored', 'known', 'no-session'],
   },
   release: {
-    keys: ['state', 'journal'],
-    args: ['account', 'sid', 'device', 'epoch', 'status', 'place', 'session_channel', 'account_channel'],
+    keys: ['state', 'journal', 'inbox'],
+    args: [
+      'account',
+      'sid',
+      'device',
+      'epoch',
+      'status',
+      'place',
+      'seen',
+      'session_channel',
+      'account_channel',
+    ],
     returns: ['ok', 'lease-lost', 'no-session'],
   },
   renew: {

@@ -17,8 +17,13 @@ export interface SessionState {
   /** Seq of the newest such entry, 0 for none. */
   snapshot: number
   checkpoint: number
-  /** Number of the newest command. */
+  /** Number of the newest command, and of the newest that the session knew of when it was let go and had no use for yet. */
   inbox: number
+  seen: number
+  /** When it began to wait for a runner, in milliseconds on Redis' clock; 0: it does not. */
+  waits_since: number
+  /** Runners that held it, the last one first. */
+  holders: string[]
   /** Commands that wait. */
   pending: number
   bytes: number
@@ -44,6 +49,9 @@ export async function readState(redis: Redis, sid: string): Promise<SessionState
     snapshot: number('snapshot'),
     checkpoint: number('checkpoint'),
     inbox: number('inbox'),
+    seen: number('seen'),
+    waits_since: number('waits_since'),
+    holders: hash['holders'] ? hash['holders'].split(' ') : [],
     pending,
     bytes: number('bytes'),
     created_at: number('created_at'),
@@ -68,8 +76,16 @@ export function infoOf(sid: string, state: SessionState): SessionInfo {
   }
 }
 
-/** Is there anything to do for a runner? A session that has ended stays so, whatever waits in its inbox. */
-export function hasWork({ status, pending }: Pick<SessionState, 'status' | 'pending'>): boolean {
+/**
+ * Is there anything to do for a runner? A session that has ended stays so, whatever waits in its inbox. What it had seen when
+ * it was let go, say a prompt while a decision is awaited, gives it no work before something else comes.
+ */
+export function hasWork({
+  status,
+  pending,
+  inbox,
+  seen,
+}: Pick<SessionState, 'status' | 'pending' | 'inbox' | 'seen'>): boolean {
   if (status === 'done' || status === 'failed') return false
-  return status === 'running' || status === 'moving' || pending > 0
+  return status === 'running' || status === 'moving' || (pending > 0 && inbox > seen)
 }

@@ -37,6 +37,7 @@ export class Sweeper {
       for (const account of await this.#redis.smembers(relayKeys.accounts)) {
         const sids = await this.#redis.smembers(accountKeys(account).active)
         await Promise.all(sids.map((sid) => this.#scheduler.sweep(account, sid)))
+        await this.#scheduler.offerAll(account)
       }
       await this.#repairSome()
     } catch (error) {

@@ -1,8 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sessionKeys } from '../src/keys.ts'
 import type { RunningRelay } from '../src/main.ts'
+import { mayTake } from '../src/placing.ts'
 import type { RedisServer } from '../src/redis-server.ts'
-import { entries, lookInto, newMember, RawPeer, redisForTest, relayForTest, until } from './helpers.ts'
+import { entries, entry, lookInto, newMember, RawPeer, redisForTest, relayForTest, until } from './helpers.ts'
 
 let redis: RedisServer
 /** Sweeps all the time. */
@@ -75,6 +76,73 @@ describe('claim', () => {
   })
 })
 
+describe('place', () => {
+  const POOL = 'poolpoolpoolpoolpoolpo'
+
+  test('L7: a pinned session goes to its runner or pool only, whoever asks; a move is the way out', async () => {
+    const c = await RawPeer.signIn(relay, newMember(a.member.account))
+    await c.ask('serve', { capacity: 1, tags: ['otherotherotherotherot', POOL], body: 'AAAA' })
+    const pinned = await a.session({ prefer: b.id, pin: true })
+    expect(await a.refused('claim', { sid: pinned })).toBe('placed-elsewhere')
+    await a.command(pinned, { kind: 'move', place: { pool: POOL, pin: true } })
+    for (const peer of [a, b]) expect(await peer.refused('claim', { sid: pinned })).toBe('placed-elsewhere')
+    expect(await leases(a, pinned)).toEqual([])
+    expect(await c.ask('claim', { sid: pinned })).toMatchObject({ epoch: 1, moving: true })
+  })
+
+  test('L7: the script and the scheduler have the same rule', async () => {
+    await b.ask('serve', { capacity: 1, tags: [POOL], body: 'AAAA' })
+    const runners = [
+      { peer: a, device: a.id, tags: [] },
+      { peer: b, device: b.id, tags: [POOL] },
+    ]
+    let allowed = 0
+    for (const prefer of [undefined, a.id, 'x'.repeat(43)]) {
+      for (const pool of [undefined, POOL, 'otherotherotherotherot']) {
+        for (const pin of [undefined, false, true]) {
+          for (const checkpoint of [0, 2]) {
+            const place = {
+              ...(prefer && { prefer }),
+              ...(pool && { pool }),
+              ...(pin !== undefined && { pin }),
+            }
+            const session = await a.session(checkpoint === 0 ? place : {})
+            if (checkpoint > 0) {
+              await a.ask('claim', { sid: session })
+              await a.ask('append', { sid: session, epoch: 1, first: 2, entries: [entry('checkpoint')] })
+              await a.ask('release', { sid: session, epoch: 1, status: 'idle', place })
+            }
+            for (const { peer, ...runner } of runners) {
+              const may = mayTake({ place, checkpoint, holders: [] }, runner)
+              const claimed = await peer.ask('claim', { sid: session }).catch(() => undefined)
+              expect([place, checkpoint, runner.device, claimed !== undefined]).toEqual([
+                ...[place, checkpoint, runner.device, may],
+              ])
+              if (!claimed) continue
+              allowed++
+              await peer.ask('release', { sid: session, epoch: claimed.epoch, status: 'idle' })
+            }
+          }
+        }
+      }
+    }
+    expect(allowed).toBeGreaterThan(20)
+  })
+
+  test('L1: says how long the session waited for a runner, and whether it was on its way to one', async () => {
+    await a.command(sid)
+    const look = lookInto(redis)
+    const waits_since = Number(await look.hget(sessionKeys(sid).state, 'waits_since'))
+    expect(waits_since).toBeGreaterThan(0)
+    await look.hset(sessionKeys(sid).state, 'waits_since', waits_since - 5000)
+    const claimed = await a.ask('claim', { sid })
+    expect(claimed.waited_ms).toBeGreaterThanOrEqual(5000)
+    expect(claimed.moving).toBe(false)
+    await a.ask('release', { sid, epoch: 1, status: 'moving' })
+    expect(await b.ask('claim', { sid })).toMatchObject({ moving: true })
+  })
+})
+
 describe('renew', () => {
   test('L2, F22: extends a lease that lives, and names those that do not', async () => {
     const look = lookInto(redis)
@@ -119,9 +187,9 @@ describe('release', () => {
     expect(await placeOf()).toEqual({})
     await a.ask('release', { sid, epoch: 1, status: 'idle' })
     expect(await placeOf()).toEqual({ prefer: b.id })
-    await a.ask('claim', { sid })
+    await b.ask('claim', { sid })
     await a.command(sid, { kind: 'move', place: { prefer: b.id } })
-    await a.ask('release', { sid, epoch: 2, status: 'done', place: { prefer: a.id, pin: true } })
+    await b.ask('release', { sid, epoch: 2, status: 'done', place: { prefer: a.id, pin: true } })
     expect(await placeOf()).toEqual({ prefer: a.id, pin: true })
   })
 })

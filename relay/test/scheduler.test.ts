@@ -1,10 +1,8 @@
 import { newId } from '@baton/shared/keys.ts'
-import type { RunnerInfo } from '@baton/shared/protocol.ts'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { accountKeys, onlineKey, sessionKeys } from '../src/keys.ts'
 import type { RunningRelay } from '../src/main.ts'
 import type { RedisServer } from '../src/redis-server.ts'
-import { rank } from '../src/scheduler.ts'
 import { hasWork } from '../src/sessions.ts'
 import { entry, lookInto, newMember, RawPeer, redisForTest, relayForTest, until } from './helpers.ts'
 
@@ -29,64 +27,33 @@ const serve = (peer: RawPeer, capacity = 4, tags: string[] = []) =>
   peer.ask('serve', { capacity, tags, body: 'AAAA' })
 
 /** Gives the session a checkpoint, so that it may leave its first runner. */
-async function checkpoint(sid: string, status: 'idle' | 'running' | 'waiting' = 'idle'): Promise<void> {
-  const { epoch, seq } = await phone.ask('claim', { sid })
-  await phone.ask('append', { sid, epoch, first: seq + 1, entries: [entry('checkpoint')] })
-  await phone.ask('release', { sid, epoch, status })
+async function checkpoint(sid: string, by = phone): Promise<void> {
+  const { epoch, seq } = await by.ask('claim', { sid })
+  await by.ask('append', { sid, epoch, first: seq + 1, entries: [entry('checkpoint')] })
+  await by.ask('release', { sid, epoch, status: 'idle' })
 }
 
-describe('rank', () => {
-  const runner = (device: string, more: Partial<RunnerInfo> = {}): RunnerInfo => ({
-    device,
-    online: true,
-    since: 0,
-    capacity: 2,
-    held: 0,
-    tags: [],
-    body: '',
-    ...more,
-  })
+/** A session that waits for a runner, since a later millisecond than all before it. */
+async function waitingSession(): Promise<string> {
+  const sid = await phone.session()
+  const before = Date.now()
+  await until(() => Date.now() > before, 'the clock has moved on')
+  await phone.command(sid)
+  return sid
+}
 
-  test('S1: the preferred runner first, then the pool, then by how little they hold', () => {
-    const runners = [
-      runner('busy', { held: 1 }),
-      runner('free'),
-      runner('pool-busy', { tags: [POOL], held: 1 }),
-      runner('pool', { tags: [POOL] }),
-      runner('home', { held: 1 }),
-    ]
-    expect(rank({ prefer: 'home', pool: POOL }, 7, runners)).toEqual([
-      'home',
-      'pool',
-      'pool-busy',
-      'free',
-      'busy',
-    ])
-    expect(rank({ pool: POOL }, 0, runners)).toEqual(['pool', 'pool-busy', 'free', 'busy', 'home'])
-    expect(rank({}, 0, runners)).toEqual(['free', 'pool', 'busy', 'home', 'pool-busy'])
-  })
-
-  test('S1: who is away or full does not count', () => {
-    const runners = [runner('away', { online: false }), runner('full', { held: 2 }), runner('other')]
-    expect(rank({ prefer: 'away' }, 7, runners)).toEqual(['other'])
-    expect(rank({ prefer: 'full' }, 7, runners)).toEqual(['other'])
-  })
-
-  test('S1: a pinned session, and one without a checkpoint, stays where it is', () => {
-    const runners = [runner('home', { online: false }), runner('other'), runner('pool', { tags: [POOL] })]
-    expect(rank({ prefer: 'home', pin: true }, 7, runners)).toEqual([])
-    expect(rank({ prefer: 'home' }, 0, runners)).toEqual([])
-    expect(rank({ pool: POOL, pin: true }, 7, runners)).toEqual(['pool'])
-  })
-
+describe('work', () => {
   test('S2: work is to run, to move, or a command that waits; what has ended has none', () => {
-    expect(hasWork({ status: 'running', pending: 0 })).toBe(true)
-    expect(hasWork({ status: 'moving', pending: 0 })).toBe(true)
+    const none = { pending: 0, inbox: 3, seen: 0 }
+    const one = { pending: 1, inbox: 3, seen: 2 }
+    expect(hasWork({ status: 'running', ...none })).toBe(true)
+    expect(hasWork({ status: 'moving', ...none })).toBe(true)
     for (const status of ['idle', 'waiting'] as const) {
-      expect(hasWork({ status, pending: 0 })).toBe(false)
-      expect(hasWork({ status, pending: 1 })).toBe(true)
+      expect(hasWork({ status, ...none })).toBe(false)
+      expect(hasWork({ status, ...one })).toBe(true)
+      expect(hasWork({ status, ...one, seen: 3 })).toBe(false)
     }
-    for (const status of ['done', 'failed'] as const) expect(hasWork({ status, pending: 1 })).toBe(false)
+    for (const status of ['done', 'failed'] as const) expect(hasWork({ status, ...one })).toBe(false)
   })
 })
 
@@ -203,6 +170,103 @@ describe('offers', () => {
     expect((await laptop.notice('offer')).sid).toBe(second)
   })
 
+  test('S7: those that wait longest are offered first, and no more than there is room for', async () => {
+    await serve(laptop, 1)
+    const sids: string[] = []
+    for (let i = 0; i < 6; i++) sids.push(await waitingSession())
+    const taken: string[] = []
+    for (const expected of sids) {
+      const { sid } = await laptop.notice('offer', (offer) => !taken.includes(offer.sid))
+      expect(sid).toBe(expected)
+      const { epoch } = await laptop.ask('claim', { sid })
+      taken.push(sid)
+      // The newest command of one that waits already changes nothing about its turn.
+      await phone.command(sids.at(-1) ?? '')
+      await laptop.ask('release', { sid, epoch, status: 'done' })
+    }
+    expect(new Set(laptop.of('offer').map((offer) => offer.sid)).size).toBe(6)
+  })
+
+  test('S7: one that came back to the queue stands behind those that wait already', async () => {
+    const [one, two] = [await waitingSession(), await waitingSession()]
+    await serve(laptop, 1)
+    expect((await laptop.notice('offer')).sid).toBe(one)
+    const { epoch } = await laptop.ask('claim', { sid: one })
+    await laptop.ask('release', { sid: one, epoch, status: 'running' })
+    expect((await laptop.notice('offer')).sid).toBe(two)
+  })
+
+  test('S7: one that nobody takes does not hold up those behind it', async () => {
+    const [odd, other] = [await waitingSession(), await waitingSession()]
+    await serve(laptop, 1)
+    await laptop.notice('offer', ({ sid }) => sid === odd)
+    await laptop.notice('offer', ({ sid }) => sid === other)
+  })
+
+  test('S8: a runner that is full is told how many wait that it could take, for as long as it is so', async () => {
+    await serve(laptop, 1)
+    const [held, mine, pinned] = [
+      await phone.session(),
+      await phone.session(),
+      await phone.session({ prefer: cloud.id, pin: true }),
+    ]
+    await phone.command(held)
+    await laptop.notice('offer')
+    const { epoch } = await laptop.ask('claim', { sid: held })
+    await phone.command(mine)
+    await phone.command(pinned)
+    for (let i = 0; i < 3; i++) expect(await laptop.notice('crowded')).toEqual({ t: 'crowded', waiting: 1 })
+    expect(cloud.of('crowded')).toEqual([])
+    await laptop.ask('release', { sid: held, epoch, status: 'idle' })
+    await laptop.notice('offer', ({ sid }) => sid === mine)
+    await laptop.ask('claim', { sid: mine })
+    const told = laptop.of('crowded').length
+    // Some sweeps later.
+    const other = await phone.session({ prefer: cloud.id })
+    await phone.command(other)
+    await serve(cloud)
+    for (let i = 0; i < 2; i++) await cloud.notice('offer', ({ sid }) => sid === other)
+    expect(laptop.of('crowded').length).toBeLessThanOrEqual(told + 1)
+  })
+
+  test('S9: among runners alike, the one that held the session last comes first, however much it holds', async () => {
+    for (const peer of [laptop, cloud]) await serve(peer, 4, [POOL])
+    for (const holder of [cloud, laptop, cloud]) {
+      const sid = await phone.session({ pool: POOL })
+      await checkpoint(sid, holder)
+      // It holds more than the other one.
+      const busy = await phone.session()
+      await holder.ask('claim', { sid: busy })
+      await until(
+        async () =>
+          (await phone.ask('list', {})).runners.some(({ device, held }) => device === holder.id && held > 0),
+        'it is seen to hold one',
+      )
+      await phone.command(sid)
+      const offered = await until(
+        () => [laptop, cloud].find((peer) => peer.of('offer').some((offer) => offer.sid === sid)),
+        'it is offered',
+      )
+      expect(offered).toBe(holder)
+      await offered.ask('claim', { sid })
+    }
+  })
+
+  test('S2: what a session had seen of its inbox when it was let go wakes it only with the next command', async () => {
+    await serve(laptop, 4)
+    const sid = await phone.session()
+    const { n } = await phone.command(sid)
+    await laptop.notice('offer')
+    const { epoch } = await laptop.ask('claim', { sid })
+    await laptop.ask('release', { sid, epoch, status: 'waiting', seen: n })
+    const other = await phone.session()
+    await phone.command(other)
+    for (let i = 0; i < 2; i++) await laptop.notice('offer', (offer) => offer.sid === other)
+    expect(laptop.of('offer').filter((offer) => offer.sid === sid)).toHaveLength(1)
+    await phone.command(sid)
+    await laptop.notice('offer', (offer) => offer.sid === sid)
+  })
+
   test('F20: a session that no message speaks of any more is found and offered', async () => {
     const sid = await phone.session()
     await phone.command(sid)
@@ -219,7 +283,7 @@ describe('offers', () => {
     const quick = await relayForTest(redis, { lease_ms: 200 })
     const [one, two] = [await RawPeer.signIn(quick, laptop.member), await RawPeer.signIn(quick, cloud.member)]
     const sid = await phone.session({ prefer: one.id })
-    await checkpoint(sid)
+    await checkpoint(sid, one)
     await serve(one)
     await serve(two)
     await phone.command(sid)

@@ -106,6 +106,11 @@ export const ERRORS = {
     status: 429,
   },
   // lease and journal
+  'placed-elsewhere': {
+    what: 'The session must run on another runner: it is pinned there, or its files are stored nowhere else.',
+    todo: 'Start that runner, or move the session: baton handoff SESSION --to RUNNER',
+    status: 409,
+  },
   'lease-held': {
     what: 'Another runner holds the session.',
     todo: 'Nothing; it is offered again when free.',

@@ -236,7 +236,10 @@ export const ASKS = {
     }),
     gives: nothing,
   },
-  /** Takes the lease. `snapshot`, `checkpoint`: seq of the newest such entry, 0 for none. Refused: lease-held. */
+  /**
+   * Takes the lease. `snapshot`, `checkpoint`: seq of the newest such entry, 0 for none. `waited_ms`: since it had work and
+   * nobody held it; `moving`: it was let go for another runner. Refused: lease-held, placed-elsewhere.
+   */
   claim: {
     with: sidOnly,
     gives: v.object({
@@ -246,6 +249,8 @@ export const ASKS = {
       checkpoint: count,
       ttl_ms: count,
       place: Placement,
+      waited_ms: count,
+      moving: v.boolean(),
     }),
   },
   /** Writes entries `first`, first+1, … all or none (I1, I2). Refused: lease-lost, wrong-seq, already-consumed, no-blob. */
@@ -263,9 +268,18 @@ export const ASKS = {
     with: v.strictObject({ leases: v.pipe(v.array(held), v.maxLength(1000)) }),
     gives: v.object({ lost: v.array(id) }),
   },
-  /** Gives the lease back. `status` tells the scheduler whether there is work; `place` where to continue. */
+  /**
+   * Gives the lease back. `status` tells the scheduler whether there is work; `place` where to continue; `seen`: commands up
+   * to this number, if still in the inbox, are no work: the session waits for something else first.
+   */
   release: {
-    with: v.strictObject({ sid: id, epoch: count, status: Status, place: v.optional(Placement) }),
+    with: v.strictObject({
+      sid: id,
+      epoch: count,
+      status: Status,
+      place: v.optional(Placement),
+      seen: v.optional(count),
+    }),
     gives: v.object({ seq: count }),
   },
 } as const
@@ -332,6 +346,8 @@ export const RelayFrame = v.variant('t', [
   v.object({ t: v.literal('delta'), sid: id, effect: count, body: base64(LIMITS.delta_bytes) }),
   /** To a runner: the session has work; claim it if there is room. */
   v.object({ t: v.literal('offer'), sid: id }),
+  /** To a runner that is full: so many sessions wait that it could take. Said again, while it is so, with every sweep. */
+  v.object({ t: v.literal('crowded'), waiting: count }),
   /** To the holder: a command arrived. */
   v.object({ t: v.literal('inbox'), sid: id, command: Command }),
 ])
@@ -340,7 +356,7 @@ export type RelayFrame = v.InferOutput<typeof RelayFrame>
 /** Frames that come by themselves after `welcome`. */
 export type Notice = Extract<
   RelayFrame,
-  { t: 'entries' | 'gap' | 'session' | 'runner' | 'device' | 'delta' | 'offer' | 'inbox' }
+  { t: 'entries' | 'gap' | 'session' | 'runner' | 'device' | 'delta' | 'offer' | 'crowded' | 'inbox' }
 >
 
 export const PairRequest = v.strictObject({ offer: tag })

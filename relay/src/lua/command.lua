@@ -20,7 +20,8 @@
 --   inbox-full
 --   session-ended
 --   no-session
-local state = redis.call('HMGET', KEYS[1], 'account', 'holder', 'expires_at', 'status', 'inbox')
+local state = redis.call('HMGET', KEYS[1], 'account', 'holder', 'expires_at', 'status', 'inbox',
+  'waits_since')
 if state[1] ~= ARGV[1] then return { 'no-session' } end
 local known = redis.call('HGET', KEYS[3], ARGV[3])
 if known then return { 'repeated', tonumber(known) } end
@@ -32,8 +33,11 @@ redis.call('XADD', KEYS[2], string.format('%d-0', n), 'id', ARGV[3], 'kind', ARG
   'body', ARGV[6], 'place', ARGV[7])
 redis.call('HSET', KEYS[3], ARGV[3], n)
 redis.call('HSET', KEYS[1], 'inbox', n, 'changed_at', now)
+local live = is_live(state[2], state[3], now)
+-- From now on it waits for a runner, unless it did before.
+if not live and tonumber(state[6] or 0) == 0 then redis.call('HSET', KEYS[1], 'waits_since', now) end
 if ARGV[7] ~= '' then
-  if is_live(state[2], state[3], now) then
+  if live then
     redis.call('HSET', KEYS[1], 'next_place', ARGV[7])
   else
     redis.call('HSET', KEYS[1], 'place', ARGV[7], 'next_place', '')

@@ -11,6 +11,13 @@ local function is_live(holder, expires_at, now)
   return holder and holder ~= '' and tonumber(expires_at) > now
 end
 
+-- Is there anything to do for a runner? What a session has seen of its inbox when it was let go gives it no work (sessions.ts).
+local function has_work(status, inbox, newest, seen)
+  if status == 'done' or status == 'failed' then return false end
+  if status == 'running' or status == 'moving' then return true end
+  return tonumber(newest) > tonumber(seen or 0) and redis.call('XLEN', inbox) > 0
+end
+
 -- Writes one entry. All have the same fields in the same order, so that Redis stores the names once a node.
 local function add_entry(journal, seq, epoch, kind, at, size, body, blobs, hint, consumes, lease)
   redis.call('XADD', journal, string.format('%d-0', seq), 'epoch', epoch, 'kind', kind, 'at', at, 'size', size,
