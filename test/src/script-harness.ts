@@ -39,12 +39,19 @@ export class ScriptHarness implements Harness {
       throw new BatonError('snapshot-torn')
     }
     await this.open()
-    for (const message of saved.messages) this.#step(message)
+    for (const message of saved.messages) {
+      if (message.type === 'reseed') this.#messages.push(message)
+      else this.#step(message)
+    }
     return { ...this.#pause, asked: [] }
   }
 
   async deliver(message: GuestMessage): Promise<Pause> {
     if (this.closed) throw new BatonError('guest-state', '(closed)')
+    if (message.type === 'reseed') {
+      this.#messages.push(message)
+      return { ...this.#pause, asked: [] }
+    }
     if (message.type === 'resend') {
       const again = this.#llm.get(message.effect)
       return { ...this.#pause, asked: again ? [again] : [] }

@@ -167,13 +167,15 @@ const BATCH = 256
  * A guest that was copied while it computed gets its new random numbers before it goes on. Later restores of the same
  * snapshot do the same; one from a later snapshot has them. True when the guest is another one than its snapshot now.
  */
-export async function reseedInterrupted({ state, harness, pause, snapshot }: Begun): Promise<boolean> {
+export async function reseedInterrupted(begun: Begun): Promise<boolean> {
+  const { state, harness, pause, snapshot } = begun
   const { copied } = state
   if (pause.state !== 'interrupted' || copied?.snapshot !== snapshot) return false
   const queue = state.queue.filter((deliverable) => reseedOf(deliverable) === undefined)
   if (queue.length === state.queue.length) return false
   state.queue = queue
-  await harness.deliver({ type: 'reseed', seed: copied.seed })
+  const next = await harness.deliver({ type: 'reseed', seed: copied.seed })
+  begun.pause = { ...next, asked: [...pause.asked, ...next.asked] }
   return true
 }
 

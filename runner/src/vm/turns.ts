@@ -115,7 +115,9 @@ export class Turns {
     turn.ms -= now() - started
     turn.fuel = guest.fuelLeft
     const isSpent = turn.ms <= 0 || turn.fuel <= 0 || guest.askedChars > turn.askedUntil
-    const goesOn = pause.state === 'interrupted' && !isStopped(turn) && !isSpent
+    // A reseed changes no state: whoever sent it says when the guest goes on.
+    const isRun = message?.type !== 'reseed'
+    const goesOn = pause.state === 'interrupted' && isRun && !isStopped(turn) && !isSpent
     if (goesOn) this.#queue.push(turn)
     else turn.settle({ ...pause, asked: turn.asked })
   }
