@@ -23,7 +23,7 @@ export interface RunnerOptions {
   capacity: number
   workspaces: RunnerAbout['workspaces']
   /** What sessions need besides the connection. */
-  hands: Omit<SessionOptions, 'link' | 'account' | 'device' | 'tags' | 'isRevoked' | 'log'>
+  hands: Omit<SessionOptions, 'link' | 'account' | 'device' | 'tags' | 'isRevoked' | 'isCrowded' | 'log'>
   log: (message: string) => void
   onState?: (state: ConnectionState) => void
 }
@@ -31,6 +31,8 @@ export interface RunnerOptions {
 /** A lost notice costs at most this. */
 const POLL_MS = 10_000
 const ANNOUNCE_AGAIN_MS = 1_000
+/** The relay says again with every sweep, which is once a second, that others wait for room. */
+const CROWDED_MS = 2_500
 /** Changes of what is away come in bunches. */
 const AWAY_SETTLES_MS = 200
 /** Of the time that there is to let go, running effects get this share; the rest is for saving. */
@@ -57,6 +59,7 @@ export class Runner {
   #awayTimer: ReturnType<typeof setTimeout> | undefined
   /** Counts what this runner says of itself: only the newest is said again when it got lost. */
   #announcement = 0
+  #crowded_until = 0
   #draining = false
   #asleep = false
 
@@ -193,8 +196,18 @@ export class Runner {
   #onNotice(notice: Notice): void {
     if (notice.t === 'offer') this.#offered(notice.sid)
     else if (notice.t === 'inbox') this.#sessions.get(notice.sid)?.session.command(notice.command)
+    else if (notice.t === 'crowded') this.#crowded(notice.waiting)
     else if (notice.t === 'session') this.#see(notice.session)
     else if (notice.t === 'device' && notice.device.revoked) this.#revoked.add(notice.device.device)
+  }
+
+  /** Sessions wait for room here. Those that rest make it, the longest rest first; whoever comes to rest soon does, too. */
+  #crowded(waiting: number): void {
+    this.#crowded_until = performance.now() + CROWDED_MS
+    const resting = Array.from(this.#sessions.values(), ({ session }) => session)
+      .filter(({ rests_since }) => rests_since !== undefined)
+      .toSorted((a, b) => (a.rests_since ?? 0) - (b.rests_since ?? 0))
+    for (const session of resting.slice(0, waiting)) session.makeRoom()
   }
 
   /** A session changed somewhere; perhaps it is away now, or home again. */
@@ -213,7 +226,9 @@ export class Runner {
     const claim = this.#claim(sid)
       .catch((error: unknown) => {
         if (!(error instanceof BatonError)) throw error
-        if (error.code !== 'lease-held') this.#options.log(`could not claim: ${explain(error)}`)
+        // Somebody was faster, or the session was moved meanwhile.
+        if (error.code !== 'lease-held' && error.code !== 'placed-elsewhere')
+          this.#options.log(`could not claim: ${explain(error)}`)
       })
       .finally(() => this.#claiming.delete(sid))
     this.#claiming.set(sid, claim)
@@ -249,6 +264,7 @@ export class Runner {
       ...hands,
       ...{ link: this.#link, account, device: device.id, tags: this.#tags },
       isRevoked: (id) => this.#revoked.has(id),
+      isCrowded: () => performance.now() < this.#crowded_until,
       log: (sid, message) => log(`${sid} ${message}`),
     }
   }

@@ -24,6 +24,7 @@ export interface Departing {
 export class Departure {
   readonly #departing: Departing
   #ending: Ending | undefined
+  #seen = 0
 
   constructor(departing: Departing) {
     this.#departing = departing
@@ -39,8 +40,10 @@ export class Departure {
     this.#ending = 'lost'
   }
 
-  async park(live: Live): Promise<void> {
+  /** `seen`: number of the newest command in the inbox; what it has no use for now shall not wake it. */
+  async park(live: Live, seen: number): Promise<void> {
     const files = await storeFiles(live, this.#departing.options.device, false)
+    this.#seen = seen
     await this.letGo(live, files, 'parked', statusOf(live.state, false))
   }
 
@@ -69,7 +72,8 @@ export class Departure {
     const { sid, epoch } = lease
     await steady(options.link, gone, async () => {
       try {
-        await options.link.ask('release', { sid, epoch, status, ...(to ? { place: to } : {}) })
+        const seen = this.#seen
+        await options.link.ask('release', { sid, epoch, status, seen, ...(to ? { place: to } : {}) })
       } catch (error) {
         // An earlier try whose answer was lost has released it.
         if (!(error instanceof BatonError) || error.code !== 'lease-lost') throw error

@@ -21,6 +21,11 @@ export class Inbox {
     return [...this.#waiting.values()].toSorted((a, b) => a.n - b.n)
   }
 
+  /** Number of the newest command that was heard of, 0 for none. */
+  get newest(): number {
+    return Math.max(0, ...this.#waiting.keys(), ...this.#taken)
+  }
+
   take({ n }: Command): void {
     this.#waiting.delete(n)
     this.#taken.add(n)

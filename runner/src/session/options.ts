@@ -41,6 +41,8 @@ export interface SessionOptions {
   /** How long a session may rest before it parks, and how long a planned move waits for running effects. */
   park_after_ms: number
   finish_within_ms: number
+  /** Others wait for room on this runner: a session that rests parks at once. */
+  isCrowded?: () => boolean
   /** First pause before a model call is tried again; it doubles. Default: one second. */
   retry_base_ms?: number
   log: (sid: string, message: string) => void

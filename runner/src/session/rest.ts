@@ -2,27 +2,44 @@
 export class Rest {
   readonly #after_ms: number
   readonly #due: () => void
-  #until: number | undefined
+  readonly #isCrowded: () => boolean
+  #since: number | undefined
+  #hurried = false
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** `due` is called when it may be worth to look again. */
-  constructor(after_ms: number, due: () => void) {
+  /** `due` is called when it may be worth to look again. `isCrowded`: others wait for its place, so any rest is long enough. */
+  constructor(after_ms: number, due: () => void, isCrowded: () => boolean = () => false) {
     this.#after_ms = after_ms
     this.#due = due
+    this.#isCrowded = isCrowded
+  }
+
+  /** When the rest began, on the monotonic clock; undefined: it does not rest. */
+  get since(): number | undefined {
+    return this.#since
   }
 
   /** Something happened: the rest begins anew. */
   disturb(): void {
-    this.#until = undefined
+    this.#since = undefined
+    this.#hurried = false
   }
 
   /** Has it rested long enough? If not, `due` will be called when it has. */
   isOver(): boolean {
     const now = performance.now()
-    this.#until ??= now + this.#after_ms
-    if (now >= this.#until) return true
-    this.wakeIn(this.#until - now)
+    this.#since ??= now
+    const left_ms = this.#since + this.#after_ms - now
+    if (left_ms <= 0 || this.#hurried || this.#isCrowded()) return true
+    this.wakeIn(left_ms)
     return false
+  }
+
+  /** Its place is needed: a rest that has begun is over. */
+  hurry(): void {
+    if (this.#since === undefined) return
+    this.#hurried = true
+    this.#due()
   }
 
   wakeIn(ms: number): void {

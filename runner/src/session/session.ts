@@ -72,7 +72,7 @@ export class Session {
       ...{ options, lease, gone, book: this.#book, log: (message: string) => options.log(sid, message) },
       unwritten: () => this.#mailbox.drain((item) => item.t === 'write').map(({ draft }) => draft),
     })
-    this.#rest = new Rest(options.park_after_ms, () => this.#mailbox.post({ t: 'due' }))
+    this.#rest = new Rest(options.park_after_ms, () => this.#mailbox.post({ t: 'due' }), options.isCrowded)
     this.#opening = {
       ...{ options, lease, book: this.#book, snapshots },
       write: (draft) => this.#mailbox.post({ t: 'write', draft }),
@@ -101,6 +101,16 @@ export class Session {
     this.#leave.until = Math.min(this.#leave.until, until)
     if (leave.turns) this.#leave.turns ??= leave.turns
     this.#mailbox.post({ t: 'leave' })
+  }
+
+  /** Since when it has nothing to do, on the monotonic clock; undefined: it works. */
+  get rests_since(): number | undefined {
+    return this.isReleased ? undefined : this.#rest.since
+  }
+
+  /** Parks if it rests: others wait for its place. */
+  makeRoom(): void {
+    this.#rest.hurry()
   }
 
   /** The lease has ended: stop at once, write nothing. */
@@ -307,8 +317,7 @@ export class Session {
       return
     }
     if (this.#effects.size > 0 || live.toStart.size > 0) return
-    // With something in the inbox it would be offered again at once.
-    if (this.#inbox.waiting().length === 0 && this.#rest.isOver()) await this.#departure.park(live)
+    if (this.#rest.isOver()) await this.#departure.park(live, this.#inbox.newest)
   }
 
   #go(live: Live, work: () => Promise<Pause>): void {

@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest'
+import { Rest } from '../src/session/rest.ts'
+
+describe('rest', () => {
+  const never = 3_600_000
+
+  test('is over after its time, and not before', () => {
+    let due = 0
+    const rest = new Rest(never, () => due++)
+    expect([rest.isOver(), rest.since === undefined, due]).toEqual([false, false, 0])
+    rest.pause()
+    expect(new Rest(0, () => undefined).isOver()).toBe(true)
+  })
+
+  test('S8: a rest that has begun ends when its place is needed; one that has not begun is not cut short', () => {
+    let due = 0
+    const rest = new Rest(never, () => due++)
+    rest.hurry()
+    expect([due, rest.isOver()]).toEqual([0, false])
+    rest.hurry()
+    expect([due, rest.isOver()]).toEqual([1, true])
+    rest.disturb()
+    expect([rest.since, rest.isOver()]).toEqual([undefined, false])
+    rest.pause()
+  })
+
+  test('S8: while others wait, any rest is long enough', () => {
+    let crowded = false
+    const rest = new Rest(
+      never,
+      () => undefined,
+      () => crowded,
+    )
+    expect(rest.isOver()).toBe(false)
+    crowded = true
+    expect(rest.isOver()).toBe(true)
+    rest.pause()
+  })
+})
