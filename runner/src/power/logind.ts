@@ -62,6 +62,7 @@ class Logind {
         reconnect: { minDelay: 500, maxDelay: 30_000 },
       })
       this.#bus = bus
+      if (this.#isClosed) return this.close()
       // Who asks hears of it; the connection itself is made again.
       bus.connection.on('error', () => undefined)
       bus.connection.on('message', (message) => this.#hear(message))
@@ -82,7 +83,8 @@ class Logind {
   close(): void {
     this.#isClosed = true
     this.#inhibitor.release()
-    this.#bus?.close().catch(() => undefined)
+    // Not `close` of the bus: that would go on looking for a bus that is not there.
+    this.#bus?.connection.end()
   }
 
   async #readDelay(): Promise<void> {
