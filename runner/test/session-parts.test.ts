@@ -17,6 +17,7 @@ import { digestOf, type AwaitedRequest } from '../src/session/requests.ts'
 import { steady } from '../src/session/steady.ts'
 import { emptyState, fold } from '../src/session/state.ts'
 import type { Tool } from '../src/tools/tool.ts'
+import { packOf } from '../src/workspace/pack-file.ts'
 import type { Workspace } from '../src/workspace/workspace.ts'
 
 describe('decisions', () => {
@@ -195,7 +196,7 @@ it('I11: a checkpoint that could not be sent is sent with the next', async () =>
       changed = false
       return told ? { commit: oid, tree: oid, head: oid, branch: 'main' } : undefined
     },
-    pack: async () => new Uint8Array([1]),
+    pack: async () => packOf(new Uint8Array([1])),
   } as unknown as Workspace
   let down = true
   const blobs = {

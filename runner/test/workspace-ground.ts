@@ -13,7 +13,15 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll } from 'vitest'
-import type { Checkpoint, Workspace } from '../src/workspace/workspace.ts'
+import type { GitWorkspace } from '../src/workspace/git-workspace.ts'
+import {
+  openWorkspace,
+  restoreWorkspace,
+  type OpenOptions,
+  type RestoreOptions,
+} from '../src/workspace/open.ts'
+import { packOf } from '../src/workspace/pack-file.ts'
+import { tipOf, type Checkpoint, type Workspace } from '../src/workspace/workspace.ts'
 
 const made: string[] = []
 afterAll(() => {
@@ -93,8 +101,36 @@ export class Courier {
   async take(workspace: Workspace): Promise<Checkpoint> {
     const checkpoint = await workspace.checkpoint()
     if (!checkpoint) throw new Error('nothing changed since the last checkpoint')
-    this.packs.push(await workspace.pack(checkpoint.commit, this.#last?.commit))
+    const before = this.#last && tipOf(this.#last)
+    this.packs.push(await bytesOf(await workspace.pack(tipOf(checkpoint), before, Infinity)))
     this.#last = checkpoint
     return checkpoint
   }
+}
+
+export async function bytesOf(pack: Awaited<ReturnType<Workspace['pack']>>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = []
+  for await (const piece of pack.pieces(1 << 16)) pieces.push(piece)
+  await pack.discard()
+  return Buffer.concat(pieces)
+}
+
+type Opening = Omit<OpenOptions, 'folder'> & { repository: string }
+
+export async function openGitWorkspace({ repository: clone, ...options }: Opening): Promise<GitWorkspace> {
+  return (await openWorkspace({ folder: clone, ...options })).workspace
+}
+
+type Restoring = Omit<RestoreOptions, 'folder' | 'packs'> & { repository?: string; packs: Uint8Array[] }
+
+/** `kept`: the branch on which changes found here are kept. */
+export async function restoreGitWorkspace({
+  repository: clone,
+  packs,
+  ...options
+}: Restoring): Promise<GitWorkspace & { kept: string | undefined; notices: string[] }> {
+  const folder = clone === undefined ? {} : { folder: clone }
+  const { workspace, notices } = await restoreWorkspace({ ...options, ...folder, packs: packs.map(packOf) })
+  const kept = /are kept on branch (\S+):/.exec(notices.join('\n'))?.[1]
+  return Object.assign(workspace, { kept, notices })
 }

@@ -1,8 +1,21 @@
 import { chmodSync, existsSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openGitWorkspace, restoreGitWorkspace } from '../src/workspace/git.ts'
-import { Courier, filesOf, folder, git, put, repository, SHORT, SID, status } from './workspace-ground.ts'
+import { restoreWorkspace } from '../src/workspace/open.ts'
+import type { Workspace } from '../src/workspace/workspace.ts'
+import {
+  Courier,
+  filesOf,
+  folder,
+  git,
+  put,
+  repository,
+  SHORT,
+  SID,
+  status,
+  openGitWorkspace,
+  restoreGitWorkspace,
+} from './workspace-ground.ts'
 
 describe('a move', () => {
   test('I11: all that git can hold arrives as it was: odd names, modes, links, empty files, deletions', async () => {
@@ -108,9 +121,13 @@ describe('a move', () => {
     const source = await openGitWorkspace({ repository: repository(), data: folder(), sid: SID })
     const courier = new Courier()
     const asked: number[] = []
-    const restore = (): ReturnType<typeof restoreGitWorkspace> => {
-      const packs = courier.packs.map((pack, n) => async () => (asked.push(n), pack))
-      return restoreGitWorkspace({ data, sid: SID, packs, checkpoint: courier.last })
+    const restore = async (): Promise<Workspace> => {
+      const packs = courier.packs.map((pack, n) => ({ bytes: pack.length, pieces: () => asks(pack, n) }))
+      return (await restoreWorkspace({ data, sid: SID, packs, checkpoint: courier.last })).workspace
+    }
+    async function* asks(pack: Uint8Array, n: number): AsyncGenerator<Uint8Array> {
+      asked.push(n)
+      yield pack
     }
     await courier.take(source)
     await restore()
@@ -124,17 +141,6 @@ describe('a move', () => {
     expect(filesOf(target.root)).toEqual(filesOf(source.root))
     await restore()
     expect(asked).toEqual([])
-  })
-
-  test('an async iterable of packs will do', async () => {
-    const source = await openGitWorkspace({ repository: repository(), data: folder(), sid: SID })
-    const courier = new Courier()
-    const checkpoint = await courier.take(source)
-    async function* packs(): AsyncGenerator<Uint8Array> {
-      yield* courier.packs
-    }
-    const target = await restoreGitWorkspace({ data: folder(), sid: SID, packs: packs(), checkpoint })
-    expect(filesOf(target.root)).toEqual(filesOf(source.root))
   })
 
   test('a clone that is behind is used, one of other history is left alone', async () => {

@@ -2,9 +2,18 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openGitWorkspace, restoreGitWorkspace } from '../src/workspace/git.ts'
 import type { Checkpoint } from '../src/workspace/workspace.ts'
-import { Courier, filesOf, folder, git, put, repository, SID } from './workspace-ground.ts'
+import {
+  Courier,
+  filesOf,
+  folder,
+  git,
+  put,
+  repository,
+  SID,
+  openGitWorkspace,
+  restoreGitWorkspace,
+} from './workspace-ground.ts'
 
 const withCode = (code: string): unknown => expect.objectContaining({ name: 'BatonError', code })
 const empty = new Uint8Array()
@@ -17,9 +26,7 @@ function emptyRepository(...options: string[]): string {
 
 test.each([
   ['a folder that is not there', 'workspace-missing', () => join(folder(), 'nothing')],
-  ['a folder without git', 'workspace-not-git', () => folder()],
   ['a bare repository', 'workspace-not-git', () => emptyRepository('--bare')],
-  ['a repository without a commit', 'workspace-no-commit', () => emptyRepository()],
 ])('%s is refused: %s', async (_, code, make) => {
   const data = folder()
   await expect(openGitWorkspace({ repository: make(), data, sid: SID })).rejects.toEqual(withCode(code))
@@ -126,7 +133,7 @@ exec git "$@"
   test('a full disk is named, the files stay, and it goes on when there is room', async () => {
     const options = { repository: repository(), data: folder(), sid: SID }
     await openGitWorkspace(options)
-    const full = await openGitWorkspace({ ...options, git: fullDisk('add') })
+    const full = await openGitWorkspace({ ...options, git: fullDisk('update-index') })
     put(full.root, { 'b.txt': 'b' })
     await expect(full.checkpoint()).rejects.toEqual(withCode('disk-full'))
     const roomy = await openGitWorkspace(options)

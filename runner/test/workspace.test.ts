@@ -1,8 +1,19 @@
 import { existsSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openGitWorkspace } from '../src/workspace/git.ts'
-import { Courier, filesOf, folder, git, put, repository, SHORT, SID, status } from './workspace-ground.ts'
+import {
+  Courier,
+  filesOf,
+  folder,
+  git,
+  put,
+  repository,
+  SHORT,
+  SID,
+  status,
+  openGitWorkspace,
+  restoreGitWorkspace,
+} from './workspace-ground.ts'
 
 describe('a new session', () => {
   test('I11: it sees what the person sees: edited, staged, deleted and untracked files, but not ignored ones', async () => {
@@ -79,7 +90,7 @@ describe('a new session', () => {
   test('a work tree that a crash left half-made is made anew', async () => {
     const options = { repository: repository({ 'a.txt': 'a', 'b.txt': 'b' }), data: folder(), sid: SID }
     const first = await openGitWorkspace(options)
-    writeFileSync(join(options.data, 'checkpoints', SID, 'stage'), 'making')
+    writeFileSync(join(options.data, 'checkpoints', SID, 'making'), '')
     unlinkSync(join(first.root, 'a.txt'))
     const again = await openGitWorkspace(options)
     expect(Object.keys(filesOf(again.root))).toEqual(['a.txt', 'b.txt'])
@@ -174,14 +185,17 @@ describe('a checkpoint', () => {
     await workspace.close()
   })
 
-  test('of a branch without a commit stands on the commit before', async () => {
+  test('of a branch without a commit has no head, and the branch before travels along', async () => {
     const workspace = await openGitWorkspace({ repository: repository(), data: folder(), sid: SID })
-    const first = await workspace.checkpoint()
+    const courier = new Courier()
+    await courier.take(workspace)
     git(workspace.root, 'checkout', '-q', '--orphan', 'fresh')
     put(workspace.root, { 'b.txt': 'b' })
-    const second = await workspace.checkpoint()
-    expect(second?.head).toBe(first?.head)
-    expect(second?.tree).not.toBe(first?.tree)
+    const checkpoint = await courier.take(workspace)
+    expect(checkpoint).toMatchObject({ head: '', branch: 'fresh' })
+    const target = await restoreGitWorkspace({ data: folder(), sid: SID, packs: courier.packs, checkpoint })
+    expect(status(target.root)).toBe(status(workspace.root))
+    expect(git(target.root, 'log', '--format=%s', `baton/${SHORT}`)).toBe('start\n')
   })
 })
 

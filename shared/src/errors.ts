@@ -291,13 +291,18 @@ export const ERRORS = {
     status: 404,
   },
   'workspace-not-git': {
-    what: 'The workspace is not a git repository.',
-    todo: 'Run: git init && git add -A && git commit -m start — or choose another folder.',
+    what: 'The workspace is a git repository without files.',
+    todo: 'Choose a clone that has a work tree, or a folder without git.',
     status: 422,
   },
-  'workspace-no-commit': {
-    what: 'The git repository has no commit yet.',
-    todo: 'Make the first one: git add -A && git commit -m start',
+  'workspace-in-use': {
+    what: 'Another session works in this folder itself.',
+    todo: 'Wait until it rests, choose another folder, or give this session a work tree of its own.',
+    status: 409,
+  },
+  'workspace-unfit': {
+    what: 'The folder can not be a workspace.',
+    todo: 'Choose a folder that holds one piece of work.',
     status: 422,
   },
   'workspace-unreadable': {
@@ -321,6 +326,11 @@ export const ERRORS = {
     status: 403,
   },
   // machine
+  'sandbox-missing': {
+    what: 'Commands are to run in a sandbox, and there is none on this machine.',
+    todo: 'On Linux install bubblewrap and allow user namespaces; elsewhere turn the sandbox off. Until then no command runs.',
+    status: 503,
+  },
   'port-taken': {
     what: 'The port is in use by another program.',
     todo: 'Choose another with --port N, or stop that program.',

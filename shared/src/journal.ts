@@ -262,22 +262,27 @@ export const SnapshotEntry = v.object({
 })
 export type SnapshotEntry = v.InferOutput<typeof SnapshotEntry>
 
-/** A git bundle, cut into sealed blobs. Unbundling all packs in order yields `commit`. */
+/** A git bundle, cut into sealed blobs. Unbundling all packs in order yields `state`, or else `commit`. */
 export const Pack = v.object({ blobs: v.array(Hash), bytes: count })
 
 export const CheckpointEntry = v.object({
-  kind: v.literal('git'),
-  /** The commit that holds the work tree, untracked files included; `tree` is its tree. */
+  /** `folder`: a workspace without git; it has neither head nor branch. */
+  kind: v.picklist(['git', 'folder']),
+  /** The commit that holds the work tree, untracked files included; `tree` is all files, carried ones included. */
   commit: v.string(),
   tree: v.string(),
-  /** HEAD of the session's branch, whose parent history the commit stands on. */
+  /** HEAD of the session's branch, whose parent history the commit stands on. Empty: no commit yet. */
   head: v.string(),
   branch: v.string(),
+  /** Commit of what is staged, under way or beside the files (runner/src/workspace/extras.ts). */
+  state: v.optional(v.string()),
+  /** The person's settings where the session began, for machines without a clone of theirs. */
+  settings: v.optional(v.object({ carry: v.array(v.string()), setup: v.optional(v.string()) })),
   packs: v.array(Pack),
 })
 export type CheckpointEntry = v.InferOutput<typeof CheckpointEntry>
 
-/** `effect` numbers what the guest emitted; absent: from the runner (`failed`, `moving`, `arrived`, `notice`, `done`). */
+/** `effect` numbers what the guest emitted; absent: from the runner (`failed`, `moving`, `arrived`, `notice`, `fallen`, `done`). */
 export const EventEntry = v.object({ effect: v.optional(count), type: v.string(), data: json })
 export type EventEntry = v.InferOutput<typeof EventEntry>
 

@@ -13,6 +13,7 @@ import { Runner, type RunnerOptions } from '@baton/runner/daemon/runner.ts'
 import type { Harness } from '@baton/runner/harness.ts'
 import type { ModelRequest } from '@baton/runner/model/model.ts'
 import type { Tool, ToolAnswer, ToolContext } from '@baton/runner/tools/tool.ts'
+import { packOf } from '@baton/runner/workspace/pack-file.ts'
 import type { Workspace } from '@baton/runner/workspace/workspace.ts'
 import { pino } from 'pino'
 import { TestClient } from './client.ts'
@@ -88,9 +89,10 @@ export class Loop implements AsyncDisposable {
     name: string,
     change: Partial<RunnerOptions['hands']> = {},
     device = newDevice(this.account),
+    capacity = 8,
   ): Promise<{ runner: Runner; id: string; device: Device }> {
     const runner = new Runner({
-      ...{ origin: this.relay.url, account: this.account, device, name, pools: [], capacity: 8 },
+      ...{ origin: this.relay.url, account: this.account, device, name, pools: [], capacity },
       workspaces: [{ path: '/w', name: 'w' }],
       hands: { ...this.#hands(), ...change },
       log: (message) => this.logs.push(`${name}: ${message}`),
@@ -150,9 +152,9 @@ function fakeWorkspace(): Workspace {
     checkpoint: async () => {
       if (stored) return undefined
       stored = true
-      return { commit: oid, tree: oid, head: oid, branch: 'main' }
+      return { kind: 'git', commit: oid, tree: oid, head: oid, branch: 'main' }
     },
-    pack: async () => new Uint8Array([1]),
+    pack: async () => packOf(new Uint8Array([1])),
     about: async () => ({ path: '/w', branch: 'main', platform: 'test' }),
     close: async () => undefined,
   }

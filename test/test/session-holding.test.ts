@@ -4,6 +4,7 @@ import { callDigest } from '@baton/shared/digest.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectRequest, Json } from '@baton/shared/guest.ts'
+import { packOf } from '@baton/runner/workspace/pack-file.ts'
 import type { Workspace } from '@baton/runner/workspace/workspace.ts'
 import { Loop } from '../src/loop.ts'
 import { prompt, tool } from '../src/script-asks.ts'
@@ -18,7 +19,7 @@ const told = (entries: Opened[]): boolean =>
   entries.some((entry) => entry.kind === 'event' && entry.body.type === 'note')
 
 const workspaceWith = (checkpoint: Workspace['checkpoint']): Workspace => ({
-  ...{ root: '/w', checkpoint, pack: async () => new Uint8Array([1]), close: async () => undefined },
+  ...{ root: '/w', checkpoint, pack: async () => packOf(new Uint8Array([1])), close: async () => undefined },
   about: async () => ({ path: '/w', branch: 'main', platform: 'test' }),
 })
 const oid = 'd'.repeat(40)
@@ -34,7 +35,7 @@ describe('before the first checkpoint', () => {
     }
     let opened = 0
     const never = workspaceWith(() => new Promise(() => undefined))
-    const good = workspaceWith(async () => ({ commit: oid, tree: oid, head: oid, branch: 'main' }))
+    const good = workspaceWith(async () => ({ kind: 'git', commit: oid, tree: oid, head: oid, branch: 'main' }))
     const openWorkspace = async (): Promise<Workspace> => (++opened === 1 ? never : good)
     await using loop = await Loop.open({
       program,

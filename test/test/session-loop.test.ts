@@ -4,6 +4,7 @@ import { callDigest } from '@baton/shared/digest.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 import type { Json } from '@baton/shared/guest.ts'
 import { transcriptOf } from '@baton/shared/transcript.ts'
+import { packOf } from '@baton/runner/workspace/pack-file.ts'
 import type { Workspace } from '@baton/runner/workspace/workspace.ts'
 import { Loop } from '../src/loop.ts'
 import { approve, emit, prompt, resultOf, tool } from '../src/script-asks.ts'
@@ -317,8 +318,8 @@ describe('files', () => {
     const oid = (n: number): string => String(n).repeat(40)
     const workspace: Workspace = {
       root: '/w',
-      checkpoint: async () => ({ commit: oid(version), tree: oid(version), head: oid(0), branch: 'main' }),
-      pack: async () => new Uint8Array([version]),
+      checkpoint: async () => ({ kind: 'git', commit: oid(version), tree: oid(version), head: oid(0), branch: 'main' }),
+      pack: async () => packOf(new Uint8Array([version])),
       about: async () => ({ path: '/w', branch: 'main', platform: 'test' }),
       close: async () => undefined,
     }

@@ -146,9 +146,11 @@ ${qrCode(pairing)}
 /** What keeps sessions from starting there, on a line of its own; empty when nothing does. */
 async function objectionToWorkspace(folder: string): Promise<string> {
   try {
-    const { head } = await findRepository(new GitProgram(), folder)
-    return head === undefined ? `\n                   ${explain(new BatonError('workspace-no-commit'))}` : ''
+    await findRepository(new GitProgram(), folder)
+    return ''
   } catch (error) {
+    // A folder without git will do.
+    if (error instanceof BatonError && error.code === 'workspace-not-git') return ''
     return `\n                   ${explain(error)}`
   }
 }

@@ -47,8 +47,8 @@ export async function start(
       const at = await writeCopied({ options, book, received, copy: body.copy, consumes })
       return await restore({ ...opening, lease: { ...lease, checkpoint: at.checkpoint } }, at.snapshot)
     }
-    const workspace = await options.openWorkspace(lease.sid, body.workspace)
-    const tools = await options.tools(body.workspace)
+    const workspace = await options.openWorkspace(lease.sid, body.workspace, body.settings)
+    const tools = await options.tools(body.workspace, { tell: (text) => opening.write(notice(text)) })
     const rules = await options.rules(body.workspace)
     const message = await startMessage(
       options,
@@ -60,7 +60,7 @@ export async function start(
     const { harness, agent } = await openGuest(options, journal, blobs, body)
     const live = newLive({
       ...{ harness, agent, start: message, rules, state: emptyState(), snapshot: 0, previous: 0 },
-      checkpoints: new Checkpoints(blobs, lease.sid, journal.key, undefined),
+      checkpoints: new Checkpoints(blobs, lease.sid, journal.key, undefined, teller(opening)),
       images: new Images({ blobs, sid: lease.sid, key: journal.key }),
       tools: new Map(tools.map((tool) => [tool.spec.name, tool])),
       workspace: Promise.resolve(workspace),
@@ -68,8 +68,11 @@ export async function start(
       asked: 0,
     })
     const first: Draft = { kind: 'received', body: { ...received, start: message, rules }, consumes }
-    const where = notice(`Works on a copy of the files: ${workspace.root}`)
+    const how = workspace.inPlace ? 'in the folder itself' : 'on a copy of the files'
+    const where = notice(`Works ${how}: ${workspace.root}`)
     await book.append(live, [first, book.baselineDraft(live, journal.tail + 1), where])
+    tellOf(workspace, opening.write)
+    tellWhenReady(opening, workspace)
     storeFirst(opening, live.checkpoints, workspace)
     return live
   } catch (error) {
@@ -80,6 +83,15 @@ export async function start(
     ])
     return undefined
   }
+}
+
+function teller({ write }: Opening): (sentence: string) => void {
+  return (sentence) => write(notice(sentence))
+}
+
+/** Tools wait for the person's set-up; what became of it is told. */
+function tellWhenReady(opening: Opening, { ready }: Workspace): void {
+  void ready?.then((sentences) => sentences.forEach(teller(opening)))
 }
 
 /** The first checkpoint carries the whole history and may take a while; the agent need not wait for it. */
@@ -107,12 +119,16 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
     ])
     return restore(opening, previous)
   }
-  const checkpoints = new Checkpoints(blobs, lease.sid, journal.key, begun.state.checkpoint?.entry)
+  const checkpoints = new Checkpoints(
+    ...([blobs, lease.sid, journal.key, begun.state.checkpoint?.entry, teller(opening)] as const),
+  )
   const workspace = restoreWorkspace(opening, begun, checkpoints)
   // Whoever needs the files gets the reason; a session that needs none goes on.
   workspace.catch((error: unknown) => opening.log(`workspace not restored: ${explain(error)}`))
   try {
-    const tools = new Map((await options.tools(begun.folder)).map((tool) => [tool.spec.name, tool]))
+    const tell = (text: string): void => opening.write(notice(text))
+    const own = await options.tools(begun.folder, { known: begun.start.tools, tell })
+    const tools = new Map(own.map((tool) => [tool.spec.name, tool]))
     const rules = [...begun.rules, ...restricting(await options.rules(begun.folder))]
     const images = new Images({ blobs, sid: lease.sid, key: journal.key })
     const live = newLive({ ...begun, tools, rules, workspace, checkpoints, images })
@@ -130,7 +146,7 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
 /** The guest goes on while its files are still on their way; tools wait for them. */
 async function restoreWorkspace(
   opening: Opening,
-  { state, folder }: Begun,
+  { state, folder, start: { settings } }: Begun,
   checkpoints: Checkpoints,
 ): Promise<Workspace> {
   const { options, lease, write } = opening
@@ -138,13 +154,20 @@ async function restoreWorkspace(
   if (!entry) {
     // The runner ended before anything was stored: the files are where the session began, and that is here.
     const workspace = await options.openWorkspace(lease.sid, folder)
+    tellOf(workspace, write)
     storeFirst(opening, checkpoints, workspace)
     return workspace
   }
   const packs = checkpoints.packs(entry)
-  const { workspace, kept } = await options.restoreWorkspace(lease.sid, folder, entry, packs)
-  if (kept !== undefined) write(notice(`Changes found in the work tree here were kept on branch ${kept}.`))
+  const { workspace, notices = [] } = await options.restoreWorkspace(lease.sid, folder, entry, packs)
+  notices.forEach(teller(opening))
+  tellWhenReady(opening, workspace)
   return workspace
+}
+
+/** What people should know of this machine: say, that no sandbox is to be had. */
+function tellOf({ stay }: Workspace, write: (draft: Draft) => void): void {
+  for (const text of stay?.notices ?? []) write(notice(text))
 }
 
 /** Other engines and lost connections are no fault of the snapshot. */

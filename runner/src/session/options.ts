@@ -1,17 +1,18 @@
 /** What a session needs of the runner that holds it. */
+import type { ToolSpec } from '@baton/shared/guest.ts'
 import type { Account } from '@baton/shared/keys.ts'
 import type { AskGives } from '@baton/shared/protocol.ts'
 import type { Harness } from '../harness.ts'
 import type { Model } from '../model/model.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Workspace } from '../workspace/workspace.ts'
-import type { CheckpointEntry, Rule } from '@baton/shared/journal.ts'
+import type { Pieces, Workspace } from '../workspace/workspace.ts'
+import type { CheckpointEntry, Rule, StartCommand } from '@baton/shared/journal.ts'
 import type { RelayLink } from './link.ts'
 
 export interface RestoredWorkspace {
   workspace: Workspace
-  /** Branch that keeps what was found in the work tree and is not part of the checkpoint (I11). */
-  kept?: string
+  /** What the person should know: where changes found here are kept (I11), what could not be as it was. */
+  notices?: string[]
 }
 
 export interface SessionOptions {
@@ -26,17 +27,26 @@ export interface SessionOptions {
   /** The bundle of a built-in agent. Throws BatonError `agent-invalid` for an unknown name. */
   agent: (name: string) => Promise<Uint8Array>
   harness: (bundle: Uint8Array) => Harness
-  /** Tools for sessions of a workspace folder, or of what stands for it on this runner. */
-  tools: (folder: string) => Promise<Tool[]>
+  /**
+   * Tools for sessions of a workspace folder, or of what stands for it on this runner. `known`: the specs that a session which began
+   * elsewhere has. `tell` is for people: what could not be had.
+   */
+  tools: (
+    folder: string,
+    how: { known?: readonly ToolSpec[]; tell: (text: string) => void },
+  ) => Promise<Tool[]>
   /** Permission rules of that folder's config. */
   rules: (folder: string) => Promise<Rule[]>
-  /** Throws BatonError `workspace-missing`, `workspace-not-git`, `workspace-no-commit`. */
-  openWorkspace: (sid: string, folder: string) => Promise<Workspace>
+  /**
+   * `settings`: of the start command; its `place`, `worktree` or `in-place`, comes before the config's.
+   * Throws BatonError `workspace-missing`, `workspace-not-git`, `workspace-in-use`, `workspace-unfit`, `bad-input`.
+   */
+  openWorkspace: (sid: string, folder: string, settings?: StartCommand['settings']) => Promise<Workspace>
   restoreWorkspace: (
     sid: string,
     folder: string,
     checkpoint: CheckpointEntry,
-    packs: (() => Promise<Uint8Array>)[],
+    packs: Pieces[],
   ) => Promise<RestoredWorkspace>
   /** How long a session may rest before it parks, and how long a planned move waits for running effects. */
   park_after_ms: number
@@ -50,5 +60,8 @@ export interface SessionOptions {
 
 export type Lease = AskGives<'claim'> & { sid: string }
 
-/** How a session left this runner. `unfit`: it could not be restored here; another runner may be able to. */
-export type Ending = 'parked' | 'handed-off' | 'ended' | 'lost' | 'unfit'
+/**
+ * How a session left this runner. `unfit`: it could not be restored here; another runner may be able to. `fallen`: the thread
+ * of its guest died; it goes on from its last snapshot, wherever there is room.
+ */
+export type Ending = 'parked' | 'handed-off' | 'ended' | 'lost' | 'unfit' | 'fallen'

@@ -67,9 +67,12 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
       const output = new NewestOutput((text) => partial.update(text))
       const run = async (signal: AbortSignal): Promise<Performed> => {
         if (!tool) throw new BatonError('unknown-tool', `(${request.input.name} is not on this runner)`)
-        const { root } = await live.workspace
+        const { root, stay } = await live.workspace
         const onOutput = (text: string): void => output.add(text)
-        const context = { root, signal, readFiles: live.readFiles, onOutput }
+        const context = {
+          ...{ root, signal, readFiles: live.readFiles, onOutput },
+          ...(stay ? { stay } : {}),
+        }
         return performTool(tool, request.input, live.images, context).finally(() => partial.end())
       }
       // What only looks can't have changed the files.

@@ -14,13 +14,12 @@ import { BatonError } from '@baton/shared/errors.ts'
 
 export type ObjectFormat = 'sha1' | 'sha256'
 
-export interface Bundle {
+export interface BundleHead {
   format: ObjectFormat
   /** Commits that the reader must have. */
   needs: string[]
   /** What it brings: full ref name → object id. */
   brings: Map<string, string>
-  pack: Uint8Array
 }
 
 /** Ref of the checkpoint in a bundle. */
@@ -28,32 +27,36 @@ export const CHECKPOINT_REF = 'refs/heads/checkpoint'
 /** Refs of commits whose parents are missing in the source, a shallow clone. */
 export const SHALLOW_REFS = 'refs/baton/shallow/'
 
-const HEAD_BYTES = 1 << 20
+/** No head is longer. */
+export const HEAD_BYTES_MAX = 1 << 20
 
-export function writeBundle(bundle: Bundle): Uint8Array {
+export function writeHead(head: BundleHead): Uint8Array {
   const lines =
-    bundle.format === 'sha1' ? ['# v2 git bundle'] : ['# v3 git bundle', `@object-format=${bundle.format}`]
-  for (const oid of bundle.needs) lines.push(`-${oid} checkpoint`)
-  for (const [ref, oid] of bundle.brings) lines.push(`${oid} ${ref}`)
-  return Buffer.concat([Buffer.from(`${lines.join('\n')}\n\n`), bundle.pack])
+    head.format === 'sha1' ? ['# v2 git bundle'] : ['# v3 git bundle', `@object-format=${head.format}`]
+  for (const oid of head.needs) lines.push(`-${oid} checkpoint`)
+  for (const [ref, oid] of head.brings) lines.push(`${oid} ${ref}`)
+  return Buffer.from(`${lines.join('\n')}\n\n`)
 }
 
-/** Throws BatonError `checkpoint-torn` when the bytes are not a whole bundle head. The pack is checked by git itself. */
-export function readBundle(bytes: Uint8Array): Bundle {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const end = buffer.subarray(0, HEAD_BYTES).indexOf('\n\n')
+/**
+ * Reads the head from the first bytes of a bundle; `start` is where the pack begins, which is checked by git itself.
+ * Throws BatonError `checkpoint-torn` when they are not a whole head.
+ */
+export function readHead(first: Uint8Array): BundleHead & { start: number } {
+  const buffer = Buffer.from(first.buffer, first.byteOffset, first.byteLength)
+  const end = buffer.subarray(0, HEAD_BYTES_MAX).indexOf('\n\n')
   const [signature, ...lines] = buffer.toString('latin1', 0, Math.max(end, 0)).split('\n')
   if (end < 0 || (signature !== '# v2 git bundle' && signature !== '# v3 git bundle')) {
     throw new BatonError('checkpoint-torn', '(not a git bundle)')
   }
-  const bundle: Bundle = { format: 'sha1', needs: [], brings: new Map(), pack: buffer.subarray(end + 2) }
+  const head = { format: 'sha1' as ObjectFormat, needs: [] as string[], brings: new Map<string, string>() }
   for (const line of lines) {
     const need = /^-([0-9a-f]{40,64})( |$)/.exec(line)
     const bring = /^([0-9a-f]{40,64}) (.+)$/.exec(line)
-    if (line === '@object-format=sha256') bundle.format = 'sha256'
-    else if (need?.[1]) bundle.needs.push(need[1])
-    else if (bring?.[1] && bring[2]) bundle.brings.set(bring[2], bring[1])
+    if (line === '@object-format=sha256') head.format = 'sha256'
+    else if (need?.[1]) head.needs.push(need[1])
+    else if (bring?.[1] && bring[2]) head.brings.set(bring[2], bring[1])
     else throw new BatonError('checkpoint-torn', '(unknown line in the head of a git bundle)')
   }
-  return bundle
+  return { ...head, start: end + 2 }
 }

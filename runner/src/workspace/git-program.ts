@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BatonError } from '@baton/shared/errors.ts'
 
@@ -15,7 +16,9 @@ export interface GitOptions {
   cwd: string
   /** Added to the environment. */
   env?: Record<string, string>
-  input?: string | Uint8Array
+  input?: string | Uint8Array | Readable
+  /** Takes the output, piece by piece, each awaited; `stdout` of the result is then empty. What it throws ends git. */
+  sink?: (piece: Uint8Array) => Promise<void>
   /** Milliseconds after which git is killed. */
   timeout_ms?: number
   /** Bytes of output after which git is ended and the result is marked `cut`. */
@@ -40,6 +43,9 @@ const SETTINGS = [
   'safe.directory=*',
   'gc.auto=0',
   'maintenance.auto=false',
+  // Large files are streamed, never held in memory.
+  'core.bigFileThreshold=32m',
+  'pack.windowMemory=128m',
 ].flatMap((setting) => ['-c', setting])
 
 const TIMEOUT_MS = 120_000
@@ -85,7 +91,7 @@ export class GitProgram {
       const result = await this.#once(args, options)
       if (result.code === 0 || result.cut) return result
       if (
-        /No space left on device|Disk quota exceeded/i.test(result.stderr) ||
+        /No space left on device|Disk quota exceeded|File too large/i.test(result.stderr) ||
         (await isFull(result, options))
       ) {
         throw new BatonError('disk-full', `(git ${subcommand(args)} in ${options.cwd})`)
@@ -135,8 +141,23 @@ export class GitProgram {
         options.signal?.removeEventListener('abort', onAbort)
       }
 
+      const { sink } = options
+      let sunk: Promise<void> = Promise.resolve()
+      let broke: { error: unknown } | undefined
       child.stdout.on('data', (chunk: Buffer) => {
         if (ended === 'cut') return
+        if (sink) {
+          child.stdout.pause()
+          sunk = sink(chunk).then(
+            () => void child.stdout.resume(),
+            (error: unknown) => {
+              broke ??= { error }
+              child.stdout.resume()
+              end('cut')
+            },
+          )
+          return
+        }
         out.push(chunk)
         outBytes += chunk.length
         if (outBytes > (options.max_bytes ?? Infinity)) end('cut')
@@ -147,7 +168,15 @@ export class GitProgram {
       })
       // A git that ends early closes its input; its exit code tells the story.
       child.stdin.on('error', () => {})
-      child.stdin.end(options.input ?? '')
+      const { input = '' } = options
+      if (typeof input === 'string' || input instanceof Uint8Array) child.stdin.end(input)
+      else {
+        input.on('error', (error: unknown) => {
+          broke ??= { error }
+          end('cut')
+        })
+        input.pipe(child.stdin)
+      }
       child.on('error', (cause: NodeJS.ErrnoException) => {
         settle()
         if (!existsSync(options.cwd)) reject(new BatonError('workspace-missing', options.cwd))
@@ -155,9 +184,14 @@ export class GitProgram {
           reject(new BatonError('internal', `The program git is not installed.`))
         else reject(new BatonError('internal', `git could not start: ${cause.message}`, { cause }))
       })
-      child.on('close', (code) => {
+      child.on('close', async (code, killed) => {
         settle()
-        if (ended === 'stopped') reject(new BatonError('stopped'))
+        if (typeof input !== 'string' && !(input instanceof Uint8Array)) input.destroy()
+        await sunk
+        if (broke) reject(diskError(broke.error))
+        else if (killed === 'SIGXFSZ') {
+          reject(new BatonError('disk-full', `(git ${subcommand(args)} in ${options.cwd})`))
+        } else if (ended === 'stopped') reject(new BatonError('stopped'))
         else if (ended === 'timeout') {
           reject(new BatonError('internal', `git ${subcommand(args)} did not end in time.`))
         } else {
@@ -181,6 +215,14 @@ export function failure(args: string[], result: GitResult): BatonError {
     .slice(-3)
     .join(' ')
   return new BatonError('internal', `git ${subcommand(args)} failed: ${words || `exit code ${result.code}`}`)
+}
+
+/** A full disk as a coded error; anything else as it is. */
+export function diskError(error: unknown): unknown {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code
+  if (code !== 'ENOSPC' && code !== 'EDQUOT' && code !== 'EFBIG') return error
+  const path = (error as NodeJS.ErrnoException).path
+  return new BatonError('disk-full', path === undefined ? '' : `(${path})`, { cause: error })
 }
 
 function subcommand(args: string[]): string {

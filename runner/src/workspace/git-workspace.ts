@@ -1,42 +1,35 @@
-/** One session's work tree at one runner: checkpoints taken from it, and checkpoints brought into it. */
-import { existsSync } from 'node:fs'
-import { readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+/**
+ * One session's files at one runner: checkpoints taken from them, and checkpoints brought into them. With a checkout they are a work
+ * tree of a git repository; without one a plain folder, of which only the shadow knows.
+ */
+import { mkdir, readFile, rename, rmdir, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
-import type { GitProgram } from './git-program.ts'
+import { fullPath, joinPaths, shownPath, splitPaths } from './byte-paths.ts'
+import { carryPatterns, mayCarry } from './carry.ts'
+import { Checkout, type Position } from './checkout.ts'
+import { NO_EXTRAS, readExtras, storeExtras, type Extras } from './extras.ts'
+import { diskError, type GitProgram } from './git-program.ts'
+import { Keeper } from './keeper.ts'
+import { Left } from './left.ts'
+import { RefKeeper } from './made-refs.ts'
 import { makePack } from './packs.ts'
-import { isAncestor, readRef, type Repository } from './repository.ts'
-import { Shadow, splitPaths, stampOf } from './shadow.ts'
-import type { Checkpoint, Workspace, WorkspaceAbout } from './workspace.ts'
-
-/** Files in which git keeps an operation under way. They tell of another state than the one that is laid out. */
-const UNDER_WAY = [
-  'MERGE_HEAD',
-  'MERGE_MSG',
-  'MERGE_MODE',
-  'CHERRY_PICK_HEAD',
-  'REVERT_HEAD',
-  'rebase-merge',
-  'rebase-apply',
-  'sequencer',
-  'index.lock',
-  'HEAD.lock',
-]
+import type { Repository } from './repository.ts'
+import type { WorkspaceSettings } from './settings.ts'
+import { Shadow, stampOf, type Stored } from './shadow.ts'
+import type { Checkpoint, PackFile, Workspace, WorkspaceAbout } from './workspace.ts'
 
 const KnownCheckpoint = v.object({
+  kind: v.optional(v.picklist(['git', 'folder']), 'git'),
   commit: v.string(),
   tree: v.string(),
   head: v.string(),
   branch: v.string(),
+  state: v.optional(v.string()),
 })
-
-interface Position {
-  head: string
-  /** Empty: detached. */
-  branch: string
-}
+type Known = v.InferOutput<typeof KnownCheckpoint>
 
 export interface GitWorkspaceOptions {
   git: GitProgram
@@ -46,225 +39,339 @@ export interface GitWorkspaceOptions {
   /** Folder of the shadow. */
   shadow: string
   repository: Repository
-  /** The work tree's folder in the repository: .git/worktrees/<name>. */
-  admin: string
+  /** The work tree's git folder; absent: a plain folder. */
+  admin?: string
+  /** The person's own folder, not one of the session's. */
+  inPlace: boolean
+  carry: readonly string[]
+  settings?: Pick<WorkspaceSettings, 'carry' | 'setup'>
+  /** Gives back what the workspace holds, once it is closed. */
+  release?: () => Promise<void>
+}
+
+/** The present state, stored. */
+interface Present {
+  checkpoint: Checkpoint
+  extras: Extras
+  stored: Stored
 }
 
 export class GitWorkspace implements Workspace {
   readonly root: string
-  readonly #git: GitProgram
-  readonly #sid: string
-  readonly #repository: Repository
-  readonly #admin: string
+  readonly inPlace: boolean
+  ready?: Promise<string[]>
+  readonly #options: GitWorkspaceOptions
+  readonly #checkout: Checkout | undefined
+  readonly #refs: RefKeeper | undefined
   readonly #shadow: Shadow
-  readonly #record: string
-  #last: Checkpoint | undefined
+  readonly #keeper: Keeper
+  readonly #left: Left
+  readonly #closing = new AbortController()
+  #last: Known | undefined
   #headDate: { head: string; seconds: string } | undefined
-  #indexStamp: string | undefined
+  #index: { stamp: string; paths: ReadonlySet<string> } | undefined
+  #state: { key: string; oid: string | undefined } | undefined
+  #carried: string[] | undefined
+  #modules: string[] = []
+  #packs = 0
   #queue: Promise<unknown> = Promise.resolve()
   #packing: Promise<unknown> = Promise.resolve()
 
   private constructor(options: GitWorkspaceOptions) {
-    this.root = options.root
-    this.#git = options.git
-    this.#sid = options.sid
-    this.#repository = options.repository
-    this.#admin = options.admin
+    const { root, admin } = options
+    this.root = root
+    this.inPlace = options.inPlace
+    this.#options = options
+    this.#checkout = admin === undefined ? undefined : new Checkout({ ...options, admin })
+    this.#refs = this.#checkout && new RefKeeper(this.#checkout, options.sid, options.shadow)
     this.#shadow = new Shadow({ ...options, dir: options.shadow })
-    this.#record = join(options.shadow, 'checkpoint.json')
+    this.#keeper = new Keeper(options, this.#shadow)
+    this.#left = new Left(options.git, root)
   }
 
-  /** For a linked work tree that exists. Touches neither its files nor HEAD. */
-  static async attach(options: GitWorkspaceOptions): Promise<GitWorkspace> {
+  /** For a work tree or folder that exists. Touches neither its files nor HEAD. `ignore`: patterns, for a fresh shadow. */
+  static async attach(options: GitWorkspaceOptions, ignore: readonly string[] = []): Promise<GitWorkspace> {
     const workspace = new GitWorkspace(options)
     if (await workspace.#shadow.exists()) await workspace.#shadow.unlock()
-    else await workspace.#shadow.prepare(options.repository, options.data)
+    else await workspace.#shadow.prepare(options.repository, options.data, ignore)
     return workspace
   }
 
-  /** Lays the first state into a work tree that is empty. `branch` is the wanted name. */
-  fill(tree: string, head: string, branch?: string): Promise<void> {
+  /** Before anything is done in the repository: notes which branches, tags and stashes are not the session's. */
+  begin(): Promise<void> {
+    return this.#alone(async () => this.#refs?.begin())
+  }
+
+  /** Takes the files as they are for the first state, those of `tree` as known. */
+  start(tree: string): Promise<void> {
+    return this.#alone(() => this.#shadow.list(tree))
+  }
+
+  /** Lays the first state into a work tree that is empty. `branch` is the wanted name, `carried` are ignored files in `tree`. */
+  fill(tree: string, to: { head: string; branch?: string }, carried: string[] = []): Promise<void> {
     return this.#alone(async () => {
-      const heading = this.#freeBranch(head, branch).then((name) => this.#moveHead(head, name))
-      await Promise.all([this.#shadow.lay(tree), heading])
+      await this.#setCarried(carried)
+      await this.#shadow.lay(tree)
+      if (!this.#checkout) return
+      const branch = await this.#checkout.freeBranch(to.head, to.branch)
+      await this.#checkout.move({ head: to.head, branch })
     })
   }
 
   checkpoint(): Promise<Checkpoint | undefined> {
     return this.#alone(async () => {
-      const [tree, { head, branch }] = await Promise.all([this.#store(), this.#position()])
-      const last = this.#last
-      if (last && last.tree === tree && last.head === head && last.branch === branch) return undefined
-      const checkpoint = { commit: await this.#commit(tree, head, 'baton checkpoint'), tree, head, branch }
+      const { checkpoint, stored } = await this.#take()
+      if (this.#last && isSame(this.#last, checkpoint)) return undefined
       await this.#remember(checkpoint)
+      await this.#left.note(stored.large, this.#modules)
       return checkpoint
     })
   }
 
-  pack(commit: string, since: string | undefined): Promise<Uint8Array> {
+  left(): string[] {
+    return this.#left.take()
+  }
+
+  async pack(tip: string, since: string | undefined, bytes_max: number): Promise<PackFile> {
     // Only reads objects, and may take long: checkpoints need not wait for it.
-    const packing = makePack(this.#shadow, this.#repository, commit, since)
+    const path = join(this.#options.shadow, `pack-${process.pid}-${this.#packs++}`)
+    const packing = makePack(this.#shadow, this.#options.repository, path, { tip, since, bytes_max })
     this.#packing = Promise.allSettled([this.#packing, packing])
     return packing
   }
 
   /**
-   * Makes files, HEAD and branch those of a checkpoint whose objects are in the repository. What is here and in no checkpoint
-   * is first kept on a branch; its name is returned.
+   * Makes files, HEAD, branch, index, refs and operation those of a checkpoint whose objects are in the repository. What is here and in
+   * no checkpoint is kept first. Returns sentences for the person.
    */
-  adopt(target: Checkpoint): Promise<string | undefined> {
+  adopt(target: Checkpoint): Promise<string[]> {
     return this.#alone(async () => {
-      const known = await this.knownCheckpoint()
-      if (!(await this.#shadow.exists())) await this.#shadow.list(known?.commit ?? target.head)
-      const [stored, here] = await Promise.all([this.#store(), this.#position()])
-      const covered = await this.#includeCovered(stored, target.tree)
-      const tree = covered ? await this.#shadow.store() : stored
-      const kept = await this.#keep(tree, here, target, known)
-      if (tree !== target.tree) await this.#shadow.lay(target.tree)
-      // Another runner on the same clone moves our HEAD with its branch, but not our index.
-      const still = tree === target.tree && known?.head === target.head
-      if (!still || here.head !== target.head || here.branch !== target.branch) {
-        await this.#moveHead(target.head, await this.#freeBranch(target.head, target.branch, here.branch))
+      const known = await this.#known()
+      if (!(await this.#shadow.exists())) await this.#shadow.list(known?.tree ?? target.tree)
+      const coming = await readExtras(this.#shadow, target.state)
+      let here = await this.#take()
+      if (await this.#includeCovered(here.checkpoint.tree, target.tree)) here = await this.#take()
+      const position = { head: here.checkpoint.head, branch: here.checkpoint.branch }
+      if (isSame(here.checkpoint, target) && known && isSame(known, target)) {
+        this.#last = target
+        return []
       }
-      if (known?.commit === target.commit) this.#last = target
-      else await this.#remember(target)
-      return kept
+      const told = await this.#keeper.keep(here.checkpoint, target, known, here.extras.carried)
+      if (here.checkpoint.tree !== target.tree) {
+        const aside = await this.#setAside(here.stored, target.tree)
+        await this.#shadow.lay(target.tree)
+        told.push(...(await aside()))
+      }
+      await this.#setEmpty(here.extras.empty, coming.empty)
+      await this.#setCarried(coming.carried)
+      told.push(...(await this.#arrange(target, coming, { position, known, last: here.extras })))
+      await this.#remember(target)
+      return told
     })
   }
 
-  /** Notes that the work tree is as in this checkpoint. */
-  arrived(checkpoint: Checkpoint): Promise<void> {
-    return this.#alone(() => this.#remember(checkpoint))
+  /** Notes that the files, just filled, are as in this checkpoint; puts in place what it holds beside them. */
+  arrive(checkpoint: Checkpoint): Promise<string[]> {
+    return this.#alone(async () => {
+      const extras = await readExtras(this.#shadow, checkpoint.state)
+      await this.#setEmpty([], extras.empty)
+      await this.#setCarried(extras.carried)
+      const told = await this.#arrange(checkpoint, extras, { last: NO_EXTRAS })
+      await this.#remember(checkpoint)
+      return told
+    })
   }
 
-  /** The last checkpoint that was taken or brought in here. Its objects are whole. */
-  async knownCheckpoint(): Promise<Checkpoint | undefined> {
-    const text = await readFile(this.#record, 'utf8').catch(() => undefined)
-    return text === undefined ? undefined : v.parse(KnownCheckpoint, JSON.parse(text))
+  /** The last checkpoint that was taken here or came here. */
+  async knownCommit(): Promise<string | undefined> {
+    const known = await this.#known()
+    return known && (known.state ?? known.commit)
+  }
+
+  /** Lets the first tool wait for `work`, which closing ends. */
+  prepare(work: (signal: AbortSignal) => Promise<string[]>): void {
+    this.ready = work(this.#closing.signal).catch(() => [])
   }
 
   async about(): Promise<WorkspaceAbout> {
-    const { branch } = await this.#alone(() => this.#position())
-    return { path: this.root, branch: branch || '(detached)', platform: `${platform()} ${arch()}` }
+    const branch = this.#checkout ? (await this.#checkout.position()).branch : ''
+    return { path: this.root, branch, platform: `${platform()}-${arch()}` }
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#queue, this.#packing])
+    this.#closing.abort(new BatonError('interrupted'))
+    await Promise.all([this.#queue, this.#packing, this.ready])
+    await this.#options.release?.()
   }
 
-  /** The tree of all files, those included that only the session's own index lists (`git add -f`). */
-  async #store(): Promise<string> {
-    const stamp = await stampOf(join(this.#admin, 'index'))
-    if (stamp !== this.#indexStamp) {
-      const [listed, stored] = await Promise.all([this.#own(['ls-files', '-z']), this.#shadow.paths()])
-      await this.#shadow.include([...splitPaths(listed)].filter((path) => !stored.has(path)))
-      this.#indexStamp = stamp
+  /** Stores the present state. Equal states on equal commits give equal checkpoints. */
+  async #take(): Promise<Present> {
+    const { settings } = this.#options
+    const kind = this.#checkout ? 'git' : 'folder'
+    const [stored, position] = await Promise.all([this.#store(), this.#position()])
+    const carried = this.#carried ?? []
+    const [shown, extras] = await Promise.all([
+      this.#shadow.treeWithout(carried),
+      this.#extras(position, stored.empty, carried),
+    ])
+    const seconds = await this.#secondsOf(position.head)
+    const commit = await this.#keeper.commit(shown, position.head, 'baton checkpoint', seconds)
+    const files = shown === stored.tree ? undefined : stored.tree
+    const key = keyOf(commit, files, extras)
+    if (this.#state?.key !== key) {
+      this.#state = { key, oid: await storeExtras(this.#shadow, extras, { commit, files, seconds }) }
     }
-    return this.#shadow.store()
+    const state = this.#state.oid
+    const checkpoint: Checkpoint = {
+      ...{ kind, commit, tree: stored.tree, ...position },
+      ...(state === undefined ? {} : { state }),
+      ...(settings === undefined ? {} : { settings }),
+    }
+    return { checkpoint, extras, stored }
+  }
+
+  /** The tree of all files, those included that only the session's own index lists (`git add -f`) and those that are carried. */
+  async #store(): Promise<Stored> {
+    await this.#readIndex()
+    this.#carried ??= await this.#noted()
+    const fresh = await this.#toCarry()
+    if (fresh.length > 0) await this.#shadow.include(fresh)
+    const stored = await this.#shadow.store()
+    const tracked = this.#index?.paths
+    const all = [...new Set([...this.#carried, ...fresh])].filter((path) => !tracked?.has(path)).toSorted()
+    if (all.join('\0') !== this.#carried.join('\0')) await this.#setCarried(all)
+    return stored
+  }
+
+  async #readIndex(): Promise<void> {
+    if (!this.#checkout) return
+    const stamp = await stampOf(join(this.#checkout.admin, 'index'))
+    if (stamp === this.#index?.stamp) return
+    const [listed, stored] = await Promise.all([this.#checkout.indexPaths(), this.#shadow.paths()])
+    await this.#shadow.include(listed.all.filter((path) => !stored.has(path)))
+    await this.#shadow.sparse(listed.sparse.filter((path) => stored.has(path)))
+    this.#modules = listed.modules
+    this.#index = { stamp, paths: new Set(listed.all) }
+  }
+
+  async #toCarry(): Promise<string[]> {
+    const { carry } = this.#options
+    if (carry.length === 0) return []
+    return (await this.#shadow.ignored(carryPatterns(carry))).filter((path) => mayCarry(path, carry))
+  }
+
+  async #extras(position: Position, empty: string[], carried: string[]): Promise<Extras> {
+    const checkout = this.#checkout
+    if (!checkout || !this.#refs) return { ...NO_EXTRAS, empty, carried }
+    const operation = await checkout.operation()
+    const heading = operation.get('rebase-merge/head-name') ?? operation.get('rebase-apply/head-name')
+    const [staged, refs] = await Promise.all([
+      checkout.staged(position.head, this.#index?.stamp ?? ''),
+      this.#refs.made(position.branch, heading?.toString('utf8').trim()),
+    ])
+    return { staged, operation, refs, empty, carried }
+  }
+
+  /** Index, HEAD, refs and operation as a checkpoint tells them. */
+  async #arrange(
+    target: Checkpoint,
+    coming: Extras,
+    from: { position?: Position; known?: Known | undefined; last: Extras },
+  ): Promise<string[]> {
+    const checkout = this.#checkout
+    if (!checkout || !this.#refs) return []
+    const { position, known, last } = from
+    const branch = await checkout.freeBranch(target.head, target.branch, position, known)
+    await checkout.move({ head: target.head, branch }, coming.staged)
+    const { told, renamed } = await this.#refs.bring(coming.refs, last.refs, branch)
+    await checkout.resume(withNewNames(coming.operation, renamed))
+    const mine = position && checkout.inPlace && position.branch !== branch ? position.branch : ''
+    if (mine !== '') {
+      told.push(
+        `Your branch ${mine} has commits of its own and stays as it is; the session's are on ${branch}.`,
+      )
+    }
+    return told
   }
 
   async #position(): Promise<Position> {
-    const [result, link] = await Promise.all([
-      this.#git.run(['--git-dir', this.#admin, 'rev-parse', '--verify', '--quiet', 'HEAD^{commit}'], {
-        cwd: this.root,
-      }),
-      readFile(join(this.#admin, 'HEAD'), 'utf8').catch(() => ''),
-    ])
-    const branch = /^ref: refs\/heads\/(.+)$/m.exec(link)?.[1] ?? ''
-    if (result.code === 0) return { head: result.stdout.toString('utf8').trim(), branch }
-    // A branch without a commit (git checkout --orphan): the commit before it stands in.
-    const last = this.#last ?? (await this.knownCheckpoint())
-    if (last) return { head: last.head, branch: last.branch }
-    throw new BatonError('workspace-no-commit', this.root)
+    return (await this.#checkout?.position()) ?? { head: '', branch: '' }
   }
 
-  /**
-   * Puts a commit on a branch of its own when its files or its history are in no checkpoint.
-   * A commit that leads to the target is in the target's history.
-   */
-  async #keep(
-    tree: string,
-    here: Position,
-    target: Checkpoint,
-    known: Checkpoint | undefined,
-  ): Promise<string | undefined> {
-    const filesKnown = tree === target.tree || tree === known?.tree
-    const headKnown =
-      here.head === known?.head || (await isAncestor(this.#git, this.#repository, here.head, target.head))
-    if (filesKnown && headKnown) return undefined
-    const commit = await this.#commit(tree, here.head, 'Kept by baton: changes that no checkpoint holds')
-    for (let n = 1; ; n++) {
-      const branch = `baton/kept/${this.#sid.slice(0, 8)}-${n}`
-      const at = await readRef(this.#git, this.#repository, `refs/heads/${branch}`)
-      if (at !== undefined && at !== commit) continue
-      await this.#refs(['update-ref', `refs/heads/${branch}`, commit])
-      return branch
+  async #secondsOf(head: string): Promise<string> {
+    if (head === '') return '0'
+    if (this.#headDate?.head !== head) {
+      const seconds = await this.#shadow.text(['show', '-s', '--no-show-signature', '--format=%ct', head])
+      this.#headDate = { head, seconds }
     }
+    return this.#headDate.seconds
   }
 
   /** Ignored files that the target would overwrite are stored too. True when there were any. */
   async #includeCovered(tree: string, target: string): Promise<boolean> {
-    if (tree === target) return false
-    const args = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', '--diff-filter=A', tree, target]
-    return this.#shadow.include([...splitPaths(await this.#shadow.run(args))])
+    return this.#shadow.include(await this.#shadow.differing(tree, target, 'A'))
   }
 
-  /** Equal trees on equal parents give equal commits: the date is the parent's. */
-  async #commit(tree: string, head: string, message: string): Promise<string> {
-    if (this.#headDate?.head !== head) {
-      const seconds = await this.#shadow.text(['show', '-s', '--format=%ct', head])
-      this.#headDate = { head, seconds }
+  /** Files too large to be stored must not be overwritten. Returns what puts them back, where nothing else has come. */
+  async #setAside({ tree, large }: Stored, target: string): Promise<() => Promise<string[]>> {
+    if (large.length === 0) return async () => []
+    const changed = new Set(await this.#shadow.differing(tree, target))
+    const moved: { path: string; place: string }[] = []
+    for (const { path } of large) {
+      const place = `${path}.kept-${Date.now()}`
+      await rename(fullPath(this.root, path), fullPath(this.root, place))
+      moved.push({ path, place })
     }
-    return this.#git.text(['commit-tree', tree, '-p', head, '-m', message], {
-      cwd: this.#repository.common,
-      env: identity(this.#headDate.seconds),
-    })
-  }
-
-  async #moveHead(head: string, branch: string): Promise<void> {
-    await Promise.all(UNDER_WAY.map((name) => rm(join(this.#admin, name), { recursive: true, force: true })))
-    const pointing =
-      branch === ''
-        ? [this.#own(['update-ref', '--no-deref', 'HEAD', head])]
-        : [
-            this.#refs(['update-ref', `refs/heads/${branch}`, head]),
-            this.#own(['symbolic-ref', 'HEAD', `refs/heads/${branch}`]),
-          ]
-    await Promise.all([...pointing, this.#own(['read-tree', '--reset', head])])
-  }
-
-  /**
-   * A name for the session's branch: the wanted one when it is new, at `head` already, the present one, or ours and behind
-   * `head`; else one under baton/ that is. A person's branch is never moved. Empty: detached, as wanted.
-   */
-  async #freeBranch(head: string, wanted?: string, present?: string): Promise<string> {
-    if (wanted === '') return ''
-    const own = `baton/${this.#sid.slice(0, 8)}`
-    const names = wanted === undefined || wanted === own ? [own] : [wanted, own]
-    for (let n = 0; ; n++) {
-      const name = names[n] ?? `${own}-${n}`
-      if (name === present) return name
-      const at = await readRef(this.#git, this.#repository, `refs/heads/${name}`)
-      if (at === undefined || at === head) return name
-      if (name.startsWith('baton/') && (await isAncestor(this.#git, this.#repository, at, head))) return name
+    return async () => {
+      const told: string[] = []
+      for (const { path, place } of moved) {
+        if (!changed.has(path)) await rename(fullPath(this.root, place), fullPath(this.root, path))
+        else
+          told.push(`${shownPath(path)} was too large to be kept on a branch; it is now ${shownPath(place)}.`)
+      }
+      return told
     }
+  }
+
+  async #setEmpty(before: readonly string[], wanted: readonly string[]): Promise<void> {
+    const keep = new Set(wanted)
+    // One that has got something in it stays.
+    for (const path of before)
+      if (!keep.has(path)) await rmdir(fullPath(this.root, path)).catch(() => undefined)
+    for (const path of wanted)
+      await mkdir(fullPath(this.root, path), { recursive: true }).catch(() => undefined)
+  }
+
+  async #setCarried(paths: string[]): Promise<void> {
+    this.#carried = paths
+    await writeFile(join(this.#options.shadow, 'carried'), joinPaths(paths))
+  }
+
+  async #noted(): Promise<string[]> {
+    return splitPaths(await readFile(join(this.#options.shadow, 'carried')).catch(() => Buffer.alloc(0)))
+  }
+
+  async #known(): Promise<Known | undefined> {
+    if (this.#last) return this.#last
+    const text = await readFile(join(this.#options.shadow, 'checkpoint.json'), 'utf8').catch(() => undefined)
+    if (text === undefined) return undefined
+    const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), KnownCheckpoint), text)
+    return parsed.success ? parsed.output : undefined
   }
 
   async #remember(checkpoint: Checkpoint): Promise<void> {
-    await this.#refs(['update-ref', `refs/baton/${this.#sid}/checkpoint`, checkpoint.commit])
-    const temporary = `${this.#record}.new`
-    await writeFile(temporary, JSON.stringify(checkpoint))
-    await rename(temporary, this.#record)
+    const { commit, state } = checkpoint
+    const name = `refs/baton/${this.#options.sid}`
+    await this.#keeper.pin(`${name}/checkpoint`, commit)
+    if (state !== undefined) await this.#keeper.pin(`${name}/state`, state)
+    const record = join(this.#options.shadow, 'checkpoint.json')
+    try {
+      await writeFile(`${record}.new`, JSON.stringify(checkpoint))
+      await rename(`${record}.new`, record)
+    } catch (error) {
+      throw diskError(error)
+    }
     this.#last = checkpoint
-  }
-
-  /** Git on the session's own HEAD and index. */
-  #own(args: string[]): Promise<Buffer> {
-    return this.#git.bytes(['--git-dir', this.#admin, '--work-tree', this.root, ...args], { cwd: this.root })
-  }
-
-  #refs(args: string[]): Promise<Buffer> {
-    return this.#git.bytes(args, { cwd: this.#repository.common, env: identity('0') })
   }
 
   /** One thing at a time. */
@@ -275,26 +382,34 @@ export class GitWorkspace implements Workspace {
   }
 }
 
-/** Moves what lies at the place of a work tree aside, to `<root>.kept-<n>`; a bare link to a lost repository is removed. */
-export async function moveAside(root: string): Promise<void> {
-  const names = await readdir(root).catch(() => undefined)
-  if (names === undefined) return
-  if (names.every((name) => name === '.git')) return rm(root, { recursive: true })
-  for (let n = 1; ; n++) {
-    const place = `${root}.kept-${n}`
-    if (existsSync(place)) continue
-    return rename(root, place)
-  }
+function isSame(a: Known, b: Known): boolean {
+  return (
+    a.commit === b.commit &&
+    a.tree === b.tree &&
+    a.branch === b.branch &&
+    a.state === b.state &&
+    a.head === b.head
+  )
 }
 
-function identity(seconds: string): Record<string, string> {
-  const date = `@${seconds} +0000`
-  return {
-    GIT_AUTHOR_NAME: 'Baton',
-    GIT_AUTHOR_EMAIL: 'baton@localhost',
-    GIT_AUTHOR_DATE: date,
-    GIT_COMMITTER_NAME: 'Baton',
-    GIT_COMMITTER_EMAIL: 'baton@localhost',
-    GIT_COMMITTER_DATE: date,
+/** Equal for states that need no new commit. */
+function keyOf(commit: string, files: string | undefined, extras: Extras): string {
+  const { staged, operation, refs, empty, carried } = extras
+  return JSON.stringify([
+    ...[commit, files, staged.info, staged.intents, refs.refs, refs.stashes, empty, carried],
+    ...Array.from(operation, ([path, content]) => [path, content.toString('latin1')]),
+  ])
+}
+
+/** A rebase under way names the branch that it will move: the one that the branch has become here. */
+function withNewNames(
+  operation: Map<string, Buffer>,
+  renamed: ReadonlyMap<string, string>,
+): Map<string, Buffer> {
+  const result = new Map(operation)
+  for (const path of ['rebase-merge/head-name', 'rebase-apply/head-name']) {
+    const name = renamed.get(operation.get(path)?.toString('utf8').trim() ?? '')
+    if (name !== undefined) result.set(path, Buffer.from(`${name}\n`))
   }
+  return result
 }

@@ -1,71 +1,119 @@
-/** Packs of checkpoints: made from a repository, and brought into one. */
-import { appendFile, mkdir, readFile, rm } from 'node:fs/promises'
+/** Packs of checkpoints: made from a repository, and brought into one. Always through files, never whole in memory. */
+import { appendFile, mkdir, open, readFile, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BatonError } from '@baton/shared/errors.ts'
-import { CHECKPOINT_REF, readBundle, SHALLOW_REFS, writeBundle, type Bundle } from './bundle.ts'
-import type { GitProgram } from './git-program.ts'
+import { CHECKPOINT_REF, readHead, SHALLOW_REFS, writeHead, type BundleHead } from './bundle.ts'
+import { diskError, type GitProgram } from './git-program.ts'
+import { megabytes } from './megabytes.ts'
+import { packFile, streamOf } from './pack-file.ts'
 import { hasCommit, type Repository } from './repository.ts'
 import type { Shadow } from './shadow.ts'
-import type { Checkpoint } from './workspace.ts'
-
-/** Packs, oldest first. A function is called when its pack is needed; an iterable is read whole, once. */
-export type PackSource = AsyncIterable<Uint8Array> | readonly (Uint8Array | (() => Promise<Uint8Array>))[]
+import { tipOf, type Checkpoint, type PackFile, type Pieces } from './workspace.ts'
 
 const PACK_TIMEOUT_MS = 600_000
+const PIECE_BYTES = 8 << 20
+/** Stays free when a pack is fetched. */
+const RESERVE_BYTES = 64 << 20
 
-/** One pass over a PackSource, kept: packs are asked for at most once each. */
-export class PackList {
-  readonly #source: PackSource
-  readonly #got = new Map<number, Bundle>()
-  #all: Uint8Array[] | undefined
+/** A pack that has been fetched into a file. */
+interface Fetched extends BundleHead {
+  path: string
+  /** Where the pack itself begins. */
+  start: number
+}
 
-  constructor(source: PackSource) {
-    this.#source = source
+/** All packs of a checkpoint, oldest first. Each is fetched when it is needed, once, into a file below `dir`. */
+export class PackList implements AsyncDisposable {
+  readonly #packs: readonly Pieces[]
+  readonly #dir: string
+  readonly #got = new Map<number, Promise<Fetched>>()
+
+  constructor(packs: readonly Pieces[], dir: string) {
+    this.#packs = packs
+    this.#dir = dir
   }
 
-  async length(): Promise<number> {
-    return (await this.#array()).length
+  get length(): number {
+    return this.#packs.length
   }
 
-  async get(index: number): Promise<Bundle> {
+  get(index: number): Promise<Fetched> {
     const known = this.#got.get(index)
     if (known) return known
-    const entry = (await this.#array())[index]
-    if (entry === undefined) throw new BatonError('checkpoint-torn', `(pack ${index + 1} is missing)`)
-    const bundle = readBundle(typeof entry === 'function' ? await entry() : entry)
-    this.#got.set(index, bundle)
-    return bundle
+    const fetched = this.#fetch(index)
+    this.#got.set(index, fetched)
+    return fetched
   }
 
-  async #array(): Promise<readonly (Uint8Array | (() => Promise<Uint8Array>))[]> {
-    if (!(Symbol.asyncIterator in this.#source)) return this.#source
-    if (this.#all) return this.#all
-    const all: Uint8Array[] = []
-    for await (const bytes of this.#source) all.push(bytes)
-    this.#all = all
-    return all
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.allSettled(this.#got.values())
+    await rm(this.#dir, { recursive: true, force: true })
+  }
+
+  async #fetch(index: number): Promise<Fetched> {
+    const pack = this.#packs[index]
+    if (pack === undefined) throw new BatonError('checkpoint-torn', `(pack ${index + 1} is missing)`)
+    await mkdir(this.#dir, { recursive: true })
+    const disk = await statfs(this.#dir)
+    const free = disk.bavail * disk.bsize
+    // Once more as much is needed when git takes it in.
+    if (2 * pack.bytes + RESERVE_BYTES > free && pack.bytes > RESERVE_BYTES) {
+      throw new BatonError(
+        'disk-full',
+        `(${this.#dir}: ${megabytes(2 * pack.bytes)} needed, ${megabytes(free)} free)`,
+      )
+    }
+    const path = join(this.#dir, String(index))
+    let head: (BundleHead & { start: number }) | undefined
+    try {
+      await using file = await open(path, 'w')
+      for await (const piece of pack.pieces(PIECE_BYTES)) {
+        head ??= readHead(piece)
+        await file.write(piece)
+      }
+    } catch (error) {
+      throw diskError(error)
+    }
+    if (!head) throw new BatonError('checkpoint-torn', '(an empty pack)')
+    return { ...head, path }
   }
 }
 
-/** Makes the pack of a commit; see Workspace.pack. */
+/** Makes the pack of a tip in a file at `path`; see Workspace.pack. */
 export async function makePack(
   shadow: Shadow,
   repository: Repository,
-  commit: string,
-  since: string | undefined,
-): Promise<Uint8Array> {
-  const brings = new Map([[CHECKPOINT_REF, commit]])
+  path: string,
+  { tip, since, bytes_max }: { tip: string; since: string | undefined; bytes_max: number },
+): Promise<PackFile> {
+  const brings = new Map([[CHECKPOINT_REF, tip]])
   if (since === undefined) {
-    for (const [n, oid] of (await shallowCommits(shadow, commit)).entries()) {
+    for (const [n, oid] of (await shallowCommits(shadow, tip)).entries())
       brings.set(`${SHALLOW_REFS}${n}`, oid)
-    }
   }
   const args = ['pack-objects', '--revs', '--thin', '--stdout', '--delta-base-offset', '--quiet']
-  const pack = await shadow.run(args, {
-    input: since === undefined ? `${commit}\n` : `${commit}\n^${since}\n`,
-    timeout_ms: PACK_TIMEOUT_MS,
-  })
-  return writeBundle({ format: repository.format, needs: since === undefined ? [] : [since], brings, pack })
+  try {
+    await using file = await open(path, 'w')
+    const head = writeHead({ format: repository.format, needs: since === undefined ? [] : [since], brings })
+    await file.write(head)
+    let bytes = head.length
+    await shadow.run(args, {
+      input: since === undefined ? `${tip}\n` : `${tip}\n^${since}\n`,
+      timeout_ms: PACK_TIMEOUT_MS,
+      sink: async (piece) => {
+        bytes += piece.length
+        // Before the disk is full of what nobody would take.
+        if (bytes > bytes_max) {
+          throw new BatonError('too-large', `(the workspace has more than ${megabytes(bytes_max)} to carry)`)
+        }
+        await file.write(piece)
+      },
+    })
+  } catch (error) {
+    await rm(path, { force: true })
+    throw diskError(error)
+  }
+  return packFile(path)
 }
 
 /** Commits of the history whose parents a shallow clone lacks. The reader has to know them to be the ends. */
@@ -79,7 +127,7 @@ async function shallowCommits(shadow: Shadow, commit: string): Promise<string[]>
 
 /**
  * Makes the checkpoint's objects present and whole in the repository. Reads packs from the newest back, only as many as are
- * needed. Throws BatonError `checkpoint-torn`; whole packs that came in by then stay, unreferenced.
+ * needed. Throws BatonError `checkpoint-torn`, `disk-full`; whole packs that came in by then stay, unreferenced.
  */
 export async function applyPacks(
   git: GitProgram,
@@ -88,24 +136,36 @@ export async function applyPacks(
   checkpoint: Checkpoint,
 ): Promise<void> {
   if (await isWhole(git, repository, checkpoint)) return
-  for (const bundle of await missingPacks(git, repository, packs)) await bringIn(git, repository, bundle)
+  for (const pack of await missingPacks(git, repository, packs)) await bringIn(git, repository, pack)
   if (await isWhole(git, repository, checkpoint)) return
   const short = checkpoint.commit.slice(0, 12)
   throw new BatonError('checkpoint-torn', `(the packs do not hold ${short} as the journal tells it)`)
 }
 
-/** Is the commit as told, and is every file of it there? */
+/** Is everything as told, and is every file of it there? */
 async function isWhole(git: GitProgram, repository: Repository, checkpoint: Checkpoint): Promise<boolean> {
   const cwd = repository.common
-  const { commit, tree, head } = checkpoint
-  const [names, files] = await Promise.all([
-    git.run(['rev-parse', '--quiet', `${commit}^{tree}`, `${commit}^1`], { cwd }),
-    git.run(['rev-list', '--objects', '--quiet', '--max-count=1', commit], {
-      cwd,
-      timeout_ms: PACK_TIMEOUT_MS,
-    }),
+  const { commit, tree, head, state } = checkpoint
+  const tips = state === undefined ? [commit] : [commit, state, `${state}^@`]
+  const [shown, above, files, all] = await Promise.all([
+    git.run(['cat-file', 'commit', commit], { cwd }),
+    state === undefined ? undefined : git.run(['cat-file', 'commit', state], { cwd }),
+    state === undefined
+      ? undefined
+      : git.run(['rev-parse', '--verify', '--quiet', `${state}:files`], { cwd }),
+    git.run(['rev-list', '--objects', '--quiet', '--no-walk', ...tips], { cwd, timeout_ms: PACK_TIMEOUT_MS }),
   ])
-  return names.code === 0 && names.stdout.toString('utf8') === `${tree}\n${head}\n` && files.code === 0
+  if (shown.code !== 0 || all.code !== 0 || (above && above.code !== 0)) return false
+  const told = readCommit(shown.stdout)
+  if (above && readCommit(above.stdout).parents[0] !== commit) return false
+  const whole = files?.code === 0 ? files.stdout.toString('latin1').trim() : told.tree
+  return whole === tree && told.parents.join() === head
+}
+
+function readCommit(raw: Buffer): { tree: string | undefined; parents: string[] } {
+  const head = raw.toString('latin1').split('\n\n', 1)[0] ?? ''
+  const parents = [...head.matchAll(/^parent ([0-9a-f]+)$/gm)].map((match) => match[1] ?? '')
+  return { tree: /^tree ([0-9a-f]+)$/m.exec(head)?.[1], parents }
 }
 
 /**
@@ -119,8 +179,7 @@ export async function sharesHistory(
   checkpoint: Checkpoint,
   probe: string,
 ): Promise<boolean> {
-  const newest = (await packs.length()) - 1
-  if (newest < 0) return false
+  if (packs.length === 0) return false
   const needed = await missingPacks(git, repository, packs).catch(() => [])
   if (needed[0] && needed[0].needs.length > 0) return true
   if (needed[0]?.format !== repository.format) return false
@@ -129,8 +188,10 @@ export async function sharesHistory(
     const args = ['init', '--quiet', '--bare', '--template=', `--object-format=${repository.format}`, probe]
     await git.bytes(args, { cwd: probe })
     const apart: Repository = { ...repository, common: probe, objects: join(probe, 'objects') }
-    for (const bundle of needed) await bringIn(git, apart, bundle)
-    const ends = await git.text(['rev-list', '--max-parents=0', checkpoint.head], { cwd: probe })
+    for (const pack of needed) await bringIn(git, apart, pack)
+    const ends = await git.text(['rev-list', '--max-parents=0', checkpoint.head || tipOf(checkpoint)], {
+      cwd: probe,
+    })
     for (const end of ends.split('\n')) if (await hasCommit(git, repository, end)) return true
     return false
   } finally {
@@ -139,30 +200,30 @@ export async function sharesHistory(
 }
 
 /** From the newest pack back to the first whose needs are met here. */
-async function missingPacks(git: GitProgram, repository: Repository, packs: PackList): Promise<Bundle[]> {
-  const needed: Bundle[] = []
-  for (let index = (await packs.length()) - 1; index >= 0; index--) {
-    const bundle = await packs.get(index)
-    needed.unshift(bundle)
-    const have = await Promise.all(bundle.needs.map((oid) => hasCommit(git, repository, oid)))
+async function missingPacks(git: GitProgram, repository: Repository, packs: PackList): Promise<Fetched[]> {
+  const needed: Fetched[] = []
+  for (let index = packs.length - 1; index >= 0; index--) {
+    const pack = await packs.get(index)
+    needed.unshift(pack)
+    const have = await Promise.all(pack.needs.map((oid) => hasCommit(git, repository, oid)))
     if (have.every(Boolean)) return needed
   }
   throw new BatonError('checkpoint-torn', '(an earlier pack is missing)')
 }
 
 /** Stores a pack. index-pack makes it visible only when it is whole, so a crash in between leaves nothing half. */
-async function bringIn(git: GitProgram, repository: Repository, bundle: Bundle): Promise<void> {
+async function bringIn(git: GitProgram, repository: Repository, pack: Fetched): Promise<void> {
   const args = ['index-pack', '--stdin', '--fix-thin']
   const result = await git.run(args, {
     cwd: repository.common,
-    input: bundle.pack,
+    input: streamOf(pack.path, pack.start),
     timeout_ms: PACK_TIMEOUT_MS,
   })
   if (result.code !== 0) {
     const words = result.stderr.trim().split('\n').at(-1) ?? ''
     throw new BatonError('checkpoint-torn', `(${words.replace(/^fatal: /, '')})`)
   }
-  const ends = [...bundle.brings].filter(([ref]) => ref.startsWith(SHALLOW_REFS)).map(([, oid]) => oid)
+  const ends = [...pack.brings].filter(([ref]) => ref.startsWith(SHALLOW_REFS)).map(([, oid]) => oid)
   if (ends.length === 0) return
   const path = join(repository.common, 'shallow')
   const listed = await readFile(path, 'utf8').catch(() => '')

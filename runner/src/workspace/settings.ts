@@ -1,5 +1,6 @@
 /** The `workspace` settings of baton.config.ts. */
 import * as v from 'valibot'
+import { BatonError } from '@baton/shared/errors.ts'
 
 /** A path or glob pattern below the top of the workspace. */
 const CarryPath = v.pipe(
@@ -22,6 +23,21 @@ export const WorkspaceSettings = v.strictObject({
   /** A command line that makes a fresh folder ready for work, say `npm ci`. Runs again when it or a lock file changed. */
   setup: v.optional(v.pipe(v.string(), v.minLength(1))),
 })
-export type WorkspaceSettings = v.InferOutput<typeof WorkspaceSettings>
+export interface WorkspaceSettings {
+  place: 'worktree' | 'in-place'
+  carry: string[]
+  setup?: string | undefined
+}
 
 export const DEFAULT_SETTINGS: WorkspaceSettings = { place: 'worktree', carry: [] }
+
+/** Where a start command wants its session to work; undefined: as the config says. Throws BatonError `bad-input`. */
+export function placeOf(
+  settings: Record<string, unknown> | undefined,
+): WorkspaceSettings['place'] | undefined {
+  const place = settings?.['place']
+  if (place === undefined) return undefined
+  const parsed = v.safeParse(v.picklist(['worktree', 'in-place']), place)
+  if (!parsed.success) throw new BatonError('bad-input', `(place: ${JSON.stringify(place)})`)
+  return parsed.output
+}

@@ -1,0 +1,71 @@
+/**
+ * Who works in a folder that is not a session's own. The note stays when a session parks: it is the last one that
+ * worked there, and only that one may bring its files back into the folder.
+ */
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import * as v from 'valibot'
+import { BatonError } from '@baton/shared/errors.ts'
+
+const Note = v.object({ sid: v.string(), pid: v.number(), open: v.boolean() })
+type Note = v.InferOutput<typeof Note>
+
+/** What this process holds; a note with our pid that is not in here is of an earlier process. */
+const held = new Map<string, string>()
+
+/** `admin`: the git folder; a folder without git is noted in the data folder. */
+export function claimPlace(folder: { root: string; admin?: string; data: string }): string {
+  if (folder.admin !== undefined) return join(folder.admin, 'baton-session.json')
+  const name = createHash('sha256').update(folder.root).digest('hex').slice(0, 32)
+  return join(folder.data, 'shadow', `${name}.json`)
+}
+
+/**
+ * Claims a folder. `begin`: whoever worked there before, as long as nobody does now; else `workspace-in-use`. `return`: only when no
+ * other session has worked there since; undefined otherwise. Resolves with what gives the folder back.
+ */
+export async function claimFolder(
+  place: string,
+  sid: string,
+  how: 'begin' | 'return',
+  shown: string,
+): Promise<(() => Promise<void>) | undefined> {
+  const note = await readNote(place)
+  const holder = held.get(place) ?? (note?.open && isAlive(note.pid) ? note.sid : undefined)
+  if (holder !== undefined && holder !== sid) {
+    if (how === 'return') return undefined
+    throw new BatonError('workspace-in-use', `(${shown}, session ${holder.slice(0, 8)})`)
+  }
+  if (how === 'return' && note && note.sid !== sid) return undefined
+  held.set(place, sid)
+  await writeNote(place, { sid, pid: process.pid, open: true })
+  return async () => {
+    if (held.get(place) !== sid) return
+    held.delete(place)
+    await writeNote(place, { sid, pid: process.pid, open: false }).catch(() => undefined)
+  }
+}
+
+function isAlive(pid: number): boolean {
+  if (pid === process.pid) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+async function readNote(place: string): Promise<Note | undefined> {
+  const text = await readFile(place, 'utf8').catch(() => undefined)
+  if (text === undefined) return undefined
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Note), text)
+  return parsed.success ? parsed.output : undefined
+}
+
+async function writeNote(place: string, note: Note): Promise<void> {
+  await mkdir(dirname(place), { recursive: true })
+  await writeFile(`${place}.${process.pid}`, JSON.stringify(note))
+  await rename(`${place}.${process.pid}`, place)
+}

@@ -1,0 +1,127 @@
+/** Keeps what is in no checkpoint, before a checkpoint takes its place (I11): on a branch, or for a plain folder as files. */
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { joinPaths, listPaths } from './byte-paths.ts'
+import type { GitProgram } from './git-program.ts'
+import { identity } from './identity.ts'
+import { isAncestor, readRef, type Repository } from './repository.ts'
+import type { Shadow } from './shadow.ts'
+import type { Checkpoint } from './workspace.ts'
+
+interface KeeperOptions {
+  git: GitProgram
+  sid: string
+  data: string
+  repository: Repository
+}
+
+type State = Pick<Checkpoint, 'commit' | 'tree' | 'head' | 'state'>
+
+export class Keeper {
+  readonly #options: KeeperOptions
+  readonly #shadow: Shadow
+
+  constructor(options: KeeperOptions, shadow: Shadow) {
+    this.#options = options
+    this.#shadow = shadow
+  }
+
+  /**
+   * Keeps the files and commits of `here` that neither `known`, the last checkpoint here, nor `target`, the one that comes, has.
+   * `carried`: ignored files, which are kept as files, never on a branch that might be published.
+   * Returns sentences that say where, which files, and which of them were changed on both sides.
+   */
+  async keep(
+    here: Checkpoint,
+    target: State,
+    known: State | undefined,
+    carried: readonly string[],
+  ): Promise<string[]> {
+    const { git, repository, sid } = this.#options
+    const filesKnown = here.tree === target.tree || here.tree === known?.tree
+    const headKnown =
+      here.head === '' ||
+      here.head === known?.head ||
+      (target.head !== '' && (await isAncestor(git, repository, here.head, target.head)))
+    const isStateKnown =
+      here.state === undefined || here.state === known?.state || here.state === target.state
+    if (!isStateKnown && here.state !== undefined)
+      await this.pin(`refs/baton/${sid}/kept/${here.state}`, here.state)
+    if (filesKnown && headKnown) return []
+    const [mine, theirs, differing] = await Promise.all([
+      this.#shadow.differing(known?.tree ?? target.tree, here.tree),
+      this.#shadow.differing(known?.tree ?? target.tree, target.tree),
+      this.#shadow.differing(here.tree, target.tree),
+    ])
+    const [theirSet, differingSet, secret] = [new Set(theirs), new Set(differing), new Set(carried)]
+    const both = mine.filter((path) => theirSet.has(path) && differingSet.has(path))
+    const [open, hidden] = [mine.filter((path) => !secret.has(path)), mine.filter((path) => secret.has(path))]
+    const told: string[] = []
+    const compare: string[] = []
+    if (here.kind === 'git' && (open.length > 0 || hidden.length === 0)) {
+      const branch = await this.#branch(here)
+      const files = open.length > 0 ? listPaths(open) : 'commits'
+      told.push(`Changes that were made here meanwhile are kept on branch ${branch}: ${files}.`)
+      compare.push(`git diff ${branch}`)
+    }
+    const plain = here.kind === 'git' ? hidden : mine
+    if (plain.length > 0) {
+      const place = await this.#folder(here.tree, plain)
+      told.push(`Files that were changed here meanwhile are kept in ${place}: ${listPaths(plain)}.`)
+      compare.push(`diff -r . ${place}`)
+    }
+    if (both.length > 0) {
+      const how = compare.join(' and ')
+      told.push(`Changed on both sides: ${listPaths(both)}. The session's are in place; compare with: ${how}`)
+    }
+    return told
+  }
+
+  /** Equal trees on equal parents give equal commits: the date is the parent's. */
+  commit(tree: string, head: string, message: string, seconds: string): Promise<string> {
+    const parent = head === '' ? [] : ['-p', head]
+    return this.#options.git.text(['commit-tree', tree, ...parent, '-m', message], {
+      cwd: this.#options.repository.common,
+      env: identity(seconds),
+    })
+  }
+
+  /** Keeps an object from being collected. */
+  async pin(ref: string, oid: string): Promise<void> {
+    const { git, repository } = this.#options
+    await git.bytes(['update-ref', ref, oid], { cwd: repository.common, env: identity('0') })
+  }
+
+  async #branch({ commit: present, head }: Checkpoint): Promise<string> {
+    const { git, repository, sid } = this.#options
+    const message = 'Kept by baton: changes that no checkpoint holds'
+    const commit = await this.commit(`${present}^{tree}`, head, message, '0')
+    for (let n = 1; ; n++) {
+      const branch = `baton/kept/${sid.slice(0, 8)}-${n}`
+      const at = await readRef(git, repository, `refs/heads/${branch}`)
+      if (at !== undefined && at !== commit) continue
+      await this.pin(`refs/heads/${branch}`, commit)
+      return branch
+    }
+  }
+
+  /** Only the files that differ; deletions are in the sentence. */
+  async #folder(tree: string, paths: readonly string[]): Promise<string> {
+    const { data, sid } = this.#options
+    let n = 1
+    const place = (): string => join(data, 'kept', `${sid.slice(0, 8)}-${n}`)
+    while (existsSync(place())) n++
+    await mkdir(place(), { recursive: true })
+    const env = { GIT_INDEX_FILE: join(this.#shadow.dir, 'index.kept') }
+    await this.#shadow.run(['read-tree', tree], { env })
+    const present = new Set(
+      (await this.#shadow.run(['ls-files', '-z'], { env })).toString('latin1').split('\0'),
+    )
+    await this.#shadow.run(['checkout-index', '-f', '-z', '--stdin', `--prefix=${place()}/`], {
+      env,
+      input: joinPaths(paths.filter((path) => present.has(path))),
+    })
+    return place()
+  }
+}

@@ -1,0 +1,64 @@
+/** What checkpoints leave behind, told to the person once. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { listPaths, shownPath } from './byte-paths.ts'
+import type { GitProgram } from './git-program.ts'
+import { megabytes } from './megabytes.ts'
+import { CHANGE_BYTES_MAX, type Large } from './shadow.ts'
+
+export class Left {
+  readonly #git: GitProgram
+  readonly #root: string
+  readonly #told = new Set<string>()
+  #fresh: string[] = []
+
+  constructor(git: GitProgram, root: string) {
+    this.#git = git
+    this.#root = root
+  }
+
+  /** Notes what a checkpoint left behind. `modules`: paths of submodules. */
+  async note(large: readonly Large[], modules: readonly string[]): Promise<void> {
+    for (const { path, bytes } of large) {
+      this.#tell(
+        path,
+        `${shownPath(path)} (${megabytes(bytes)}) stays on this machine: at most ${megabytes(CHANGE_BYTES_MAX)} of changed files travel at once. All other files travel.`,
+      )
+    }
+    if (modules.length > 0) {
+      this.#tell(
+        'modules',
+        `Submodules do not travel, only which commit they are at: ${listPaths(modules)}. Elsewhere run: git submodule update --init`,
+      )
+    }
+    for (const path of modules) {
+      if (await this.#hasOwn(path)) {
+        this.#tell(
+          `in ${path}`,
+          `What was changed in the submodule ${shownPath(path)} stays on this machine.`,
+        )
+      }
+    }
+  }
+
+  take(): string[] {
+    return this.#fresh.splice(0)
+  }
+
+  #tell(about: string, sentence: string): void {
+    if (this.#told.has(about)) return
+    this.#told.add(about)
+    this.#fresh.push(sentence)
+  }
+
+  /** Changed files, or commits that no remote has. */
+  async #hasOwn(path: string): Promise<boolean> {
+    const cwd = join(this.#root, shownPath(path))
+    if (this.#told.has(`in ${path}`) || !existsSync(join(cwd, '.git'))) return false
+    const [files, commits] = await Promise.all([
+      this.#git.run(['status', '--porcelain', '--no-renames'], { cwd }),
+      this.#git.run(['rev-list', '--max-count=1', 'HEAD', '--not', '--remotes'], { cwd }),
+    ])
+    return files.stdout.length > 0 || commits.stdout.length > 0
+  }
+}
