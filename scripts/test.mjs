@@ -35,7 +35,8 @@ function summary(report) {
 
 await script(async () => {
   await ensurePackages()
-  await ensurePrograms(['redis-server', 'chromium', 'git'])
+  const onLinux = process.platform === 'linux' ? ['dbus-daemon', 'bwrap', 'qemu-aarch64'] : []
+  await ensurePrograms(['redis-server', 'chromium', 'git', ...onLinux])
   await ensureBuilt()
 
   const folder = mkdtempSync(join(tmpdir(), 'baton-test-'))

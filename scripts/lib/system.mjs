@@ -4,6 +4,23 @@ import { delimiter, join } from 'node:path'
 import { Refusal, step } from './progress.mjs'
 import { run } from './process.mjs'
 
+/** Debian's package of a program, where it is not named like it. Several words: what the program needs besides. */
+const PACKAGES = /** @type {Record<string, string>} */ ({
+  bwrap: 'bubblewrap',
+  'qemu-aarch64': 'qemu-user libc6-arm64-cross libstdc++6-arm64-cross libatomic1-arm64-cross',
+})
+
+/** A file without which the program is of no use. */
+const NEEDED = /** @type {Record<string, string>} */ ({
+  'qemu-aarch64': '/usr/aarch64-linux-gnu/lib/libatomic.so.1',
+})
+
+/** @param {string} program */
+function isMissing(program) {
+  const file = NEEDED[program]
+  return !onPath(program) || (file !== undefined && !existsSync(file))
+}
+
 /** @param {string} program */
 function onPath(program) {
   return (process.env.PATH ?? '').split(delimiter).some((folder) => {
@@ -24,13 +41,13 @@ async function rootPrefix() {
 }
 
 /**
- * Makes sure that programs are there. Debian names these packages like their programs.
+ * Makes sure that programs are there.
  *
  * @param {string[]} programs
  * @throws {Refusal} with the one command that a person has to run
  */
 export async function ensurePrograms(programs) {
-  const missing = programs.filter((program) => !onPath(program))
+  const missing = programs.filter(isMissing)
   if (missing.length === 0) return
   const names = missing.join(' and ')
   if (!onPath('apt-get')) {
@@ -38,7 +55,8 @@ export async function ensurePrograms(programs) {
       `${names} not found, and this is not Debian. Install with your package manager, e.g.: ${suggestion(missing)}`,
     )
   }
-  const command = `apt-get update && apt-get install -y --no-install-recommends ${missing.join(' ')}`
+  const packages = missing.flatMap((program) => (PACKAGES[program] ?? program).split(' '))
+  const command = `apt-get update && apt-get install -y --no-install-recommends ${packages.join(' ')}`
   const asRoot = await rootPrefix()
   if (asRoot === undefined) {
     throw new Refusal(`${names} not found, and installing needs root. Run: sudo sh -c '${command}'`)
@@ -48,7 +66,7 @@ export async function ensurePrograms(programs) {
     const options = ['-qq', '-o', 'DPkg::Lock::Timeout=120', '-o', 'Acquire::Retries=3']
     for (const args of [
       ['update', ...options],
-      ['install', '-y', '--no-install-recommends', ...options, ...missing],
+      ['install', '-y', '--no-install-recommends', ...options, ...packages],
     ]) {
       const [program, ...rest] = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', ...args]
       const { code, output } = await run(/** @type {string} */ (program), rest, { capture: true })
@@ -59,7 +77,7 @@ export async function ensurePrograms(programs) {
     }
     if (missing.includes('redis-server')) await stopService(asRoot)
   })
-  const still = missing.filter((program) => !onPath(program))
+  const still = missing.filter(isMissing)
   if (still.length > 0)
     throw new Refusal(`${still.join(' and ')} still not found after installing. Is it on PATH?`)
 }

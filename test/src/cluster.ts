@@ -74,7 +74,7 @@ export class Cluster implements AsyncDisposable {
   /** Starts a runner of the account and waits until it is announced. */
   async runner(
     name: string,
-    options: { env?: NodeJS.ProcessEnv; data?: string; args?: string[] } = {},
+    options: { env?: NodeJS.ProcessEnv; data?: string; args?: string[]; node?: string[] } = {},
   ): Promise<ClusterRunner> {
     const device = newDevice(this.account)
     const data = options.data ?? (await this.ground.newFolder(`runner-${name}`))
@@ -82,6 +82,7 @@ export class Cluster implements AsyncDisposable {
     await saveRelay(data, { origin: this.relay.url })
     const { process } = await this.ground.runner({
       ...{ name, data, model: this.model },
+      ...(options.node ? { node: options.node } : {}),
       env: { ...this.#env, ...options.env },
       args: ['--workspace', this.repo, ...(options.args ?? [])],
     })

@@ -32,6 +32,8 @@ export interface Model {
 }
 
 interface CliOptions {
+  /** Instead of this Node: program and first arguments. */
+  node?: string[]
   cwd?: string
   env?: NodeJS.ProcessEnv
   model?: { url: string }
@@ -98,10 +100,11 @@ export class Ground implements AsyncDisposable {
   }
 
   /** Runs `baton …`. */
-  baton(args: string[], { cwd, env, model }: CliOptions = {}): Promise<Process> {
+  baton(args: string[], { cwd, env, model, node = [process.execPath] }: CliOptions = {}): Promise<Process> {
     const forModel =
       model === undefined ? {} : { ANTHROPIC_BASE_URL: model.url, ANTHROPIC_API_KEY: 'test-key' }
-    return this.start(`baton ${args[0] ?? ''}`, process.execPath, [CLI, ...args], {
+    const [program = '', ...first] = node
+    return this.start(`baton ${args[0] ?? ''}`, program, [...first, CLI, ...args], {
       ...(cwd !== undefined && { cwd }),
       env: { ...forModel, ...env },
     })
