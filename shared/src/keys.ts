@@ -41,6 +41,11 @@ export function accountKey(account: Account): Uint8Array {
   return derive(account.root, 'names')
 }
 
+/** Key of one exported file, whose `id` is random. */
+export function exportKey(account: Account, id: string): Uint8Array {
+  return derive(account.root, 'export', id)
+}
+
 /** Opaque form of a pool label, so that the relay can match labels without reading them (I9). 22 characters. */
 export function poolTag(account: Account, label: string): string {
   return toBase64(derive(account.root, 'pool', label).subarray(0, 16))

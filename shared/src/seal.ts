@@ -21,6 +21,7 @@ export const place = {
   device: (device: string): string => `baton1|device|${device}`,
   runner: (device: string): string => `baton1|runner|${device}`,
   pairing: (offer: string): string => `baton1|pairing|${offer}`,
+  exported: (file: string, n: number): string => `baton1|exported|${file}|${n}`,
 }
 
 export function seal(key: Uint8Array, plain: Uint8Array, where: string): Uint8Array {

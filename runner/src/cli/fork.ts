@@ -1,0 +1,32 @@
+/** `baton fork`: the same session twice; both go on, each for itself. */
+import { readCopy } from '@baton/shared/copy.ts'
+import { withAccount } from './account.ts'
+import { parseFor } from './args.ts'
+import { copyPlace, placeForCopy, startCopy, untilStarted } from './copying.ts'
+import { print } from './output.ts'
+import { cleanLine } from './term/text.ts'
+
+export async function fork(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('fork', args)
+  const [name, ...words] = positionals
+  const text = words.join(' ')
+  return withAccount(values.data, async (view) => {
+    const session = await view.find(name)
+    const copying = { link: view.link, account: view.identity.account }
+    const from = copyPlace(copying, session.sid)
+    const { where, label } = await placeForCopy(view, values.on, session)
+    const { sid, head } = await startCopy(
+      copying,
+      where,
+      () => readCopy(from, session.named),
+      (title) => `${title} (fork)`,
+    )
+    if (text !== '') await view.command(sid, 'prompt', { text })
+    const started = await untilStarted(copying, sid)
+    const at = `as it stood at entry ${head.seq}`
+    const goes = started ? `goes on on ${label}` : `goes on when ${label} takes it`
+    const told = `${sid}  a copy of ${session.sid.slice(0, 8)}, ${at}; ${goes}.`
+    print(values.json, { sid, origin: session.sid, seq: head.seq, runner: label, started }, cleanLine(told))
+    return 0
+  })
+}

@@ -1,0 +1,31 @@
+/** `baton import`: a new session from a file that `baton export` made. */
+import { BatonError } from '@baton/shared/errors.ts'
+import { withAccount } from './account.ts'
+import { parseFor } from './args.ts'
+import { openCopyFile } from './copy-file.ts'
+import { placeForCopy, startCopy, untilStarted } from './copying.ts'
+import { print } from './output.ts'
+import { askPassphrase } from './passphrase.ts'
+import { cleanLine } from './term/text.ts'
+
+export async function importSession(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('import', args)
+  const [path = ''] = positionals
+  return withAccount(values.data, async (view) => {
+    const { account } = view.identity
+    const file = await openCopyFile(path, account, () => askPassphrase('known'))
+    if (!file.isOwn && values.trust !== true) throw new BatonError('copy-untrusted', `(${path})`)
+    // Whole before anything of it is sent.
+    const parts = file.parts()
+    while ((await parts.next()).done !== true);
+    const { where, label } = await placeForCopy(view, values.on)
+    const copying = { link: view.link, account }
+    const { sid, head } = await startCopy(copying, where, file.parts)
+    const started = await untilStarted(copying, sid)
+    const goes = started ? `goes on on ${label}` : `goes on when ${label} takes it`
+    const told = `${sid}  ${head.meta.title}: ${head.entries} entries, ${head.blobs} blobs; ${goes}.`
+    const { entries, blobs } = head
+    print(values.json, { sid, origin: head.sid, entries, blobs, runner: label, started }, cleanLine(told))
+    return 0
+  })
+}
