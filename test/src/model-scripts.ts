@@ -1,6 +1,6 @@
 /** Scripts of the model server by name, for when it runs as a process of its own. */
 import type { Script } from './model-turns.ts'
-import { call, hold, say } from './model-turns.ts'
+import { call, hold, say, turnIndex } from './model-turns.ts'
 
 export const SCRIPTS: Record<string, Script> = {
   /** One answer in a few pieces. */
@@ -32,6 +32,15 @@ export const SCRIPTS: Record<string, Script> = {
   probe: [[call('probe', {})], [say('It was probed.')]],
   launch: [[call('launch', {})], [say('It was launched.')]],
 
+  /** Works as the prompt says: answers until a gate is opened (`long`, `soon`), or calls a tool of the repository's own. */
+  lid: (request) => {
+    const prompt = JSON.stringify(request.messages[0])
+    if (turnIndex(request) > 0) return [say('That was it.')]
+    if (prompt.includes('think long')) return [say('Let me think. '), hold('long'), say('Thought.')]
+    if (prompt.includes('think briefly')) return [say('Let me see. '), hold('soon'), say('Seen.')]
+    return [call(prompt.includes('probe') ? 'probe' : 'launch', {})]
+  },
+
   /** A file, an edit and a command that need approval, then a summary. */
   edit: [
     [call('write', { path: 'notes/plan.md', content: '# Plan\n\n- begin\n' })],
@@ -40,6 +49,13 @@ export const SCRIPTS: Record<string, Script> = {
       call('bash', { command: 'wc -c notes/plan.md > size.txt' }),
     ],
     [say('Planned.')],
+  ],
+
+  /** Two commands, one after the other, each of which writes down where it ran. */
+  'two-tests': [
+    [say('First the tests.'), call('bash', { command: 'pwd >> places.txt && test -s README.md' })],
+    [call('bash', { command: 'pwd >> places.txt && test -s places.txt' })],
+    [say('Both pass.')],
   ],
 
   /** Says and does things with words that the relay must never see (blind.test.ts). */
