@@ -1,0 +1,66 @@
+/** `baton home`: brings back the sessions that went on elsewhere while this machine slept. */
+import { BatonError } from '@baton/shared/errors.ts'
+import { withAccount, type AccountView, type NamedSession } from './account.ts'
+import { parseFor } from './args.ts'
+import { print, table } from './output.ts'
+import { cleanLine } from './term/text.ts'
+
+const SHORT = 8
+
+/** Without arguments: lists them. With `--all` or by name: moves them. */
+export async function home(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('home', args)
+  return withAccount(values.data, async (view) => {
+    const { sessions, runners } = await view.list()
+    const here = runners.find(({ device }) => device === view.identity.device.id)
+    if (!here) throw new BatonError('usage', 'This machine has no runner. Start one: baton runner')
+    const away = (here.about.away ?? []).flatMap((sid) => sessions.filter((session) => session.sid === sid))
+    const names = new Map(runners.map(({ device, about }) => [device, about.name]))
+    const whereOf = ({ holder }: NamedSession): string | null =>
+      holder === undefined ? null : (names.get(holder) ?? holder.slice(0, SHORT))
+    const rows = away.map((session) => {
+      const { sid, status, named } = session
+      return { sid, status, runner: whereOf(session), title: named.title }
+    })
+    if (values.all !== true && positionals.length === 0) {
+      const lines = rows.map(({ sid, status, runner, title }) => [
+        ...[sid.slice(0, SHORT), status, runner ?? 'parked'],
+        cleanLine(title),
+      ])
+      const listed = `${table(['session', 'status', 'where', 'about'], lines)}\nBring them home: baton home --all`
+      print(values.json, rows, rows.length === 0 ? 'Nothing is away.' : listed)
+      return 0
+    }
+    if (!here.online) {
+      throw new BatonError(
+        'usage',
+        `The runner of this machine, ${here.about.name}, is not online. Start it: baton runner`,
+      )
+    }
+    const wanted = values.all === true ? away : await chosen(view, positionals)
+    for (const { sid, place } of wanted) {
+      const { pool } = place
+      const where = { prefer: here.device, ...(pool === undefined ? {} : { pool }) }
+      await view.command(sid, 'move', { label: here.about.name }, { place: where })
+    }
+    const moved = wanted.map(
+      ({ sid, named }) => `${sid.slice(0, SHORT)}  comes home: ${cleanLine(named.title)}`,
+    )
+    print(
+      values.json,
+      wanted.map(({ sid }) => ({ sid, to: here.about.name })),
+      moved.join('\n') || 'Nothing is away.',
+    )
+    return 0
+  })
+}
+
+/** The named ones, each once. Throws BatonError `usage`, `no-session`. */
+async function chosen(view: AccountView, names: string[]): Promise<NamedSession[]> {
+  const found = new Map<string, NamedSession>()
+  for (const name of names) {
+    const session = await view.find(name)
+    found.set(session.sid, session)
+  }
+  return [...found.values()]
+}
