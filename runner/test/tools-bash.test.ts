@@ -1,10 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test, vi } from 'vitest'
-import type { Json, ToolResult } from '@baton/shared/guest.ts'
+import type { Json } from '@baton/shared/guest.ts'
 import { bash } from '../src/tools/bash.ts'
+import type { ToolAnswer } from '../src/tools/tool.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'baton-bash-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -18,7 +19,7 @@ function run(
   command: string,
   more: { [key: string]: Json } = {},
   options: Options = {},
-): Promise<ToolResult> {
+): Promise<ToolAnswer> {
   const context = { root, readFiles: new Map(), signal: new AbortController().signal, ...options }
   return bash.execute({ command, ...more }, context)
 }
@@ -77,7 +78,7 @@ test('the secrets of the runner are not in its environment', async () => {
 describe('bytes', () => {
   test('F50: NUL, invalid UTF-8 and surrogate bytes give whole, valid text', async () => {
     const { text } = await run(String.raw`printf 'a\0b\xff\xed\xa0\x80c\xf0\x9f\x98\x80d\n'`)
-    expect(text).toMatch(/^a\0b\ufffd+c😀d$/)
+    expect(text).toMatch(/^a\0b\ufffd+c😀d\n\[Not all of it is UTF-8/)
     expect(text.isWellFormed()).toBe(true)
     expect(JSON.parse(JSON.stringify(text))).toBe(text)
   })
@@ -89,6 +90,20 @@ describe('bytes', () => {
     expect(text).toBe('😀')
     expect(pieces.join('')).toBe('😀')
     expect(pieces.every((piece) => piece.isWellFormed())).toBe(true)
+  })
+
+  test('F50: what is UTF-8 comes exactly, replacement characters and a byte order mark included', async () => {
+    const { text } = await run(String.raw`printf '\xef\xbb\xbfa\xef\xbf\xbd\0\x1b[1m'`)
+    expect(text).toBe('\ufeffa\ufffd\0\x1b[1m')
+  })
+
+  test('F50: 100 MB are refused in words; what is kept of them is bounded', async () => {
+    let longest = 0
+    const flood = `head -c 100000000 /dev/zero | tr '\\0' x`
+    const result = await run(flood, {}, { onOutput: (piece) => (longest = Math.max(longest, piece.length)) })
+    expect(result).toMatchObject({ is_error: true, detail: { ended_by: 'flood' } })
+    expect(result.text.length).toBeLessThan(31_000)
+    expect(longest).toBeLessThanOrEqual(1 << 20)
   })
 
   test('long output keeps its beginning and its end, and says how much is missing', async () => {
@@ -162,18 +177,35 @@ describe('F52: nothing outlives its call', () => {
       import { bash } from ${JSON.stringify(join(import.meta.dirname, '../src/tools/bash.ts'))}
       const context = { root: process.argv[1], readFiles: new Map(), signal: new AbortController().signal }
       await bash.execute({ command: 'true' }, context)
-      const command = 'sleep 1000 & echo $! > child.pid; echo $$ > leader.pid; wait'
+      const command = 'sleep 1000 & echo $! > child.pid; (setsid sleep 1000 & echo $! > daemon2.pid); echo $$ > leader.pid; wait'
       await bash.execute({ command }, context)`
     const runner = spawn(process.execPath, ['--input-type=module', '-e', script, root], { stdio: 'ignore' })
     await until(() => expect(pidIn('leader.pid')).not.toBe(''))
     expect(alive(pidIn('leader.pid')) && alive(pidIn('child.pid'))).toBe(true)
     runner.kill('SIGKILL')
-    await until(() => expect(alive(pidIn('leader.pid')) || alive(pidIn('child.pid'))).toBe(false))
+    const left = (): boolean => alive(pidIn('leader.pid')) || alive(pidIn('child.pid'))
+    await until(() => expect(left()).toBe(false))
+    // Without /proc nobody finds what has left the group.
+    if (platform() === 'linux') await until(() => expect(alive(pidIn('daemon2.pid'))).toBe(false))
+    else process.kill(Number(pidIn('daemon2.pid')), 'SIGKILL')
   })
 
-  test('a daemon that left the group and keeps the pipe open does not hang it', async () => {
+  test.runIf(platform() === 'linux')('T1: a daemon that left the group ends with its command', async () => {
+    const daemons = {
+      'setsid.pid': 'setsid bash -c "echo \\$\\$ > setsid.pid; exec sleep 1000" &',
+      'double.pid': `(setsid bash -c '(sleep 1000 >/dev/null 2>&1 & echo $! > double.pid)' >/dev/null &);`,
+      'deaf.pid': `(setsid bash -c 'trap "" TERM HUP; echo $$ > deaf.pid; while :; do sleep 0.1; done' >/dev/null 2>&1 &);`,
+    }
+    for (const [file, daemon] of Object.entries(daemons)) {
+      const result = await run(`${daemon} while [ ! -s ${file} ]; do sleep 0.01; done; echo on`)
+      expect(result, file).toMatchObject({ text: 'on', is_error: false })
+      expect(alive(pidIn(file)), file).toBe(false)
+    }
+  })
+
+  test('a daemon that hides and keeps the pipe open does not hang it', async () => {
     const result = await run(
-      'setsid bash -c "echo \\$\\$ > daemon.pid; exec sleep 1000" & while [ ! -s daemon.pid ]; do sleep 0.01; done; echo on',
+      'env -i setsid bash -c "echo \\$\\$ > daemon.pid; exec sleep 1000" & while [ ! -s daemon.pid ]; do sleep 0.01; done; echo on',
     )
     expect(result).toMatchObject({ text: 'on', is_error: false })
     process.kill(Number(pidIn('daemon.pid')), 'SIGKILL')
@@ -188,6 +220,9 @@ test.each<[{ [key: string]: Json }, string]>([
   [{ command: 'true', timeout_ms: '5' }, 'timeout_ms'],
   [{ command: 'true', cwd: '/' }, 'cwd'],
   [{ command: 'a\0b' }, 'NUL'],
+  [{ command: 'echo \ud83d' }, 'surrogate'],
+  [{ command: 'true', background: true }, 'no background jobs here'],
+  [{ command: 'true', background: true, timeout_ms: 5 }, 'no time-out'],
 ])('the input %j is refused in words', async (input, words) => {
   const context = { root, readFiles: new Map(), signal: new AbortController().signal }
   const result = await bash.execute(input, context)

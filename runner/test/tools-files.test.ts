@@ -15,9 +15,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Json, ToolResult } from '@baton/shared/guest.ts'
+import type { Json } from '@baton/shared/guest.ts'
 import { builtinTools } from '../src/tools/index.ts'
-import type { ToolContext } from '../src/tools/tool.ts'
+import type { ToolAnswer, ToolContext } from '../src/tools/tool.ts'
 
 let top: string
 let root: string
@@ -31,7 +31,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(top, { recursive: true, force: true }))
 
-function use(name: string, input: { [key: string]: Json }): Promise<ToolResult> {
+function use(name: string, input: { [key: string]: Json }): Promise<ToolAnswer> {
   const tool = builtinTools().find(({ spec }) => spec.name === name)
   if (!tool) throw new Error(`no tool ${name}`)
   return tool.execute(input, context)
@@ -217,7 +217,7 @@ describe('write', () => {
 })
 
 describe('edit', () => {
-  const edit = (old_string: string, new_string: string, more = {}): Promise<ToolResult> =>
+  const edit = (old_string: string, new_string: string, more = {}): Promise<ToolAnswer> =>
     use('edit', { path: 'a.txt', old_string, new_string, ...more })
 
   test('replaces what is unique, and shows the difference', async () => {
@@ -370,11 +370,13 @@ test('every tool has a schema that forbids what it does not know, and the polici
   const policies = builtinTools().map(({ spec }) => [spec.name, spec.replay, spec.access])
   expect(policies).toEqual([
     ['bash', 'never', 'run'],
+    ['job', 'safe', 'read'],
     ['read', 'safe', 'read'],
     ['write', 'safe', 'edit'],
     ['edit', 'safe', 'edit'],
     ['glob', 'safe', 'read'],
     ['grep', 'safe', 'read'],
+    ['fetch', 'safe', 'run'],
   ])
   for (const { spec } of builtinTools()) {
     expect(spec.schema).toMatchObject({ type: 'object', additionalProperties: false })

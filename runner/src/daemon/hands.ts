@@ -1,0 +1,88 @@
+/** Puts together what sessions need on this machine: engine, agents, model, tools, workspaces. */
+import { readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { BatonError } from '@baton/shared/errors.ts'
+import { loadConfig } from '../config.ts'
+import { createModel } from '../model/index.ts'
+import { builtinTools } from '../tools/index.ts'
+import { GuestHarness } from '../vm/guest-harness.ts'
+import { openWorkspace, restoreWorkspace } from '../workspace/open.ts'
+import { placeOf } from '../workspace/settings.ts'
+import { equip } from './equip.ts'
+import { defaultName, type RunnerOptions } from './runner.ts'
+
+interface HandsOptions {
+  data: string
+  /** Workspace folders of this runner, absolute. */
+  folders: string[]
+  env: NodeJS.ProcessEnv
+  /** The name of this runner, as ids of jobs carry it. */
+  name?: string
+  park_after_ms: number
+  finish_within_ms: number
+}
+
+const BUILT = fileURLToPath(new URL('../../../guest/dist', import.meta.url))
+/** An agent's name is a file name without any path in it. */
+const AGENT_NAME = /^[a-z][a-z0-9-]*$/
+
+export async function createHands({
+  data,
+  folders,
+  env,
+  name = defaultName(),
+  ...times
+}: HandsOptions): Promise<RunnerOptions['hands']> {
+  const engine = await readBuilt('engine.wasm')
+  const { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseUrl, BATON_MODEL: model } = env
+  /** What stands for a folder of another machine: the same path, else the same name, else the first. */
+  const ownFolder = (folder: string): string | undefined =>
+    folders.find((own) => own === folder) ??
+    folders.find((own) => basename(own) === basename(folder)) ??
+    folders[0]
+
+  const hands: RunnerOptions['hands'] = {
+    ...times,
+    model: createModel({
+      ...(apiKey ? { apiKey } : {}),
+      ...(baseUrl ? { baseUrl } : {}),
+      ...(model ? { model } : {}),
+    }),
+    agent: (name) => {
+      if (!AGENT_NAME.test(name)) throw new BatonError('agent-invalid', `(${JSON.stringify(name)})`)
+      return readBuilt(join('agents', `${name}.js`))
+    },
+    harness: (bundle) => new GuestHarness({ engine, bundle }),
+    tools: async (folder) => {
+      const own = ownFolder(folder)
+      return [...builtinTools(), ...(own === undefined ? [] : (await loadConfig(own)).tools)]
+    },
+    rules: async (folder) => {
+      const own = ownFolder(folder)
+      return own === undefined ? [] : (await loadConfig(own)).rules
+    },
+    openWorkspace: async (sid, folder, settings) => {
+      if (!folders.includes(folder))
+        throw new BatonError('workspace-missing', `(${folder} is not served by this runner)`)
+      const { workspace: config } = await loadConfig(folder)
+      const place = placeOf(settings) ?? config.place
+      return (await openWorkspace({ folder, data, sid, settings: { ...config, place } })).workspace
+    },
+    restoreWorkspace: async (sid, folder, checkpoint, packs) => {
+      const own = ownFolder(folder)
+      const clone =
+        own === undefined ? {} : { folder: own, settings: async () => (await loadConfig(own)).workspace }
+      return restoreWorkspace({ data, sid, packs, checkpoint, ...clone })
+    },
+  }
+  return equip(hands, { data, name })
+}
+
+async function readBuilt(name: string): Promise<Uint8Array> {
+  try {
+    return await readFile(join(BUILT, name))
+  } catch (cause) {
+    throw new BatonError('agent-invalid', `(${name} is not built; run: npm run build)`, { cause })
+  }
+}

@@ -49,6 +49,8 @@ async function storeNow(live: Live, device: string, cut: boolean): Promise<Store
   // Files that never arrived here have nothing new in them.
   const workspace = await live.workspace.catch(() => undefined)
   if (!workspace) return { drafts: [] }
+  // What jobs write later would not travel.
+  await workspace.stay?.end()
   try {
     // The first checkpoint may still be on its way; without it no other runner could go on.
     if (cut) await live.checkpoints.settled()

@@ -131,7 +131,12 @@ export class Session {
       clearTimeout(this.#saveTimer)
       this.#effects.cut()
       await this.#live?.harness.close()
-      await this.#live?.workspace.then((workspace) => workspace.close()).catch(() => undefined)
+      await this.#live?.workspace
+        .then(async (workspace) => {
+          await workspace.stay?.end()
+          await workspace.close()
+        })
+        .catch(() => undefined)
     }
   }
 

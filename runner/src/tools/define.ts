@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { toJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
-import type { Access, Json, Replay, ToolResult } from '@baton/shared/guest.ts'
+import type { Access, Json, Replay } from '@baton/shared/guest.ts'
 import type { Tool, ToolAnswer, ToolContext } from './tool.ts'
 
 /** A call that can't be done as asked. The message tells the model what to do instead. */
@@ -44,7 +44,7 @@ export function defineTool<S extends v.StrictObjectSchema<v.ObjectEntries, undef
   }
 }
 
-export function refused(text: string, code = 'bad-input'): ToolResult {
+export function refused(text: string, code = 'bad-input'): ToolAnswer {
   return { text, is_error: true, detail: { code } }
 }
 

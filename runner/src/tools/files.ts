@@ -50,6 +50,11 @@ export async function readBytes({ real, shown }: InnerPath): Promise<Buffer | un
 export async function readText(path: InnerPath, options: { exact: boolean }): Promise<FileText> {
   const bytes = await readBytes(path)
   if (!bytes) throw new Refusal(`There is no file ${path.shown}. Find it with glob.`)
+  return textOf(bytes, path, options)
+}
+
+/** As `readText`, of bytes that are there already. */
+export function textOf(bytes: Buffer, path: InnerPath, options: { exact: boolean }): FileText {
   if (bytes.subarray(0, SNIFF_BYTES).includes(0)) {
     const todo = 'It can not be shown as text; examine it with bash (file, xxd, strings).'
     throw new Refusal(`${path.shown} is a binary file of ${bytes.length} bytes. ${todo}`)
@@ -83,7 +88,7 @@ export async function replaceFile({ real, shown }: InnerPath, bytes: Uint8Array)
     try {
       await file.writeFile(bytes)
       if (mode !== undefined) await chmod(temporary, mode)
-      await file.datasync()
+      await file.sync()
     } finally {
       await file.close()
     }

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import picomatch from 'picomatch'
 import * as v from 'valibot'
 import { GitProgram } from '../workspace/git-program.ts'
-import { splitPaths } from '../workspace/shadow.ts'
 import { defineTool, Refusal } from './define.ts'
 import { innerPath } from './paths.ts'
 
@@ -57,7 +56,11 @@ Examples: src/**/*.ts, **/*.{md,txt}, package.json. A pattern without a slash ma
 async function filesIn(folder: string, signal: AbortSignal): Promise<string[]> {
   const args = ['ls-files', '--cached', '--others', '--exclude-standard', '-z']
   const listed = await new GitProgram().run(args, { cwd: folder, signal })
-  return listed.code === 0 ? [...splitPaths(listed.stdout)] : walk(folder)
+  if (listed.code !== 0) return walk(folder)
+  return listed.stdout
+    .toString('utf8')
+    .split('\0')
+    .filter((path) => path !== '')
 }
 
 async function walk(top: string): Promise<string[]> {

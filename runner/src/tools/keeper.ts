@@ -1,9 +1,11 @@
 /**
  * Ends commands whose runner died without a chance to do so itself (SIGKILL, out of memory): one small bash beside the runner,
- * told of every process group that begins and ends. When the pipe to it closes it kills those that are left, so that an
- * interrupted command does not go on in a work tree whose session continues elsewhere (F52, I8).
+ * told of every process group that begins and ends. When the pipe to it closes it kills those that are left, and on Linux all
+ * that carries this runner's marker, so that an interrupted command does not go on in a work tree whose session continues
+ * elsewhere (F52, I8).
  */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { RUN } from './processes.ts'
 
 const SCRIPT = `groups=" "
 while read -r word group; do
@@ -12,14 +14,23 @@ while read -r word group; do
     end) groups="\${groups/ $group / }" ;;
   esac
 done
-for group in $groups; do kill -KILL -- "-$group" 2>/dev/null; done`
+for group in $groups; do kill -KILL -- "-$group" 2>/dev/null; done
+for try in 1 2 3 4 5 6 7 8 9 10; do
+  found=0
+  for file in $(grep -lsaF "/$0." /proc/[0-9]*/environ 2>/dev/null); do
+    pid=\${file#/proc/}
+    kill -KILL "\${pid%/environ}" 2>/dev/null && found=1
+  done
+  [ $found = 0 ] && break
+done`
 
 let keeper: ChildProcess | undefined
 
 function tell(word: 'begin' | 'end', group: number): void {
   if (!keeper || keeper.exitCode !== null || keeper.signalCode !== null) {
     // Detached: Ctrl-C must not end it before the runner.
-    keeper = spawn('bash', ['-c', SCRIPT], { stdio: ['pipe', 'ignore', 'ignore'], detached: true, cwd: '/' })
+    const stdio: ['pipe', 'ignore', 'ignore'] = ['pipe', 'ignore', 'ignore']
+    keeper = spawn('bash', ['-c', SCRIPT, RUN], { stdio, detached: true, cwd: '/' })
     keeper.on('error', () => {})
     keeper.stdin?.on('error', () => {})
     keeper.unref()

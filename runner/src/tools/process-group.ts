@@ -1,14 +1,13 @@
-/** A command in a process group of its own, which ends as a whole (F52). */
-import { spawn } from 'node:child_process'
-import { readdir, readFile } from 'node:fs/promises'
-import { platform } from 'node:os'
+/** A command and whatever it starts, which ends as a whole (F52). */
+import { spawn, type ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { keep, release } from './keeper.ts'
+import { marked, newMarker, processesOf, signalProcess } from './processes.ts'
 
 const TERM_GRACE_MS = 2_000
-const KILL_GRACE_MS = 1_000
+const KILL_GRACE_MS = 2_000
 const POLL_MS = 10
-/** How long output may still come after the group is gone: only a process that left the group can hold the pipe. */
+/** How long output may still come after all are gone: only a process that hides can hold the pipe. */
 const DRAIN_MS = 200
 
 export interface GroupEnd {
@@ -22,34 +21,54 @@ export interface GroupEnd {
 export interface GroupOptions {
   cwd: string
   env: Record<string, string>
-  timeout_ms: number
+  /** Absent: it may take as long as it likes. */
+  timeout_ms?: number
   /** Bytes after which the command is ended. */
   flood_bytes: number
   signal: AbortSignal
   onBytes: (chunk: Buffer) => void
 }
 
-/**
- * Runs a program to its end, then ends whatever it left behind in its group: TERM, and KILL after two seconds. Resolves when
- * all are gone; a daemon that left the group does not delay it. Rejects only when the program can't be started.
- */
-export function runGroup(program: string, args: string[], options: GroupOptions): Promise<GroupEnd> {
+export interface Group {
+  child: ChildProcess
+  /** Ends all of it: TERM, and KILL after two seconds. Resolves when all are gone. */
+  end: () => Promise<void>
+}
+
+/** Starts a program in a group of its own that dies with this process. Who starts it must call `end`, also after it has exited. */
+export function spawnGroup(
+  program: string,
+  args: string[],
+  options: { cwd: string; env: Record<string, string>; stdin: 'ignore' | 'pipe' },
+): Group {
+  const marker = newMarker()
   const child = spawn(program, args, {
     cwd: options.cwd,
-    env: options.env,
+    env: marked(options.env, marker),
     detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [options.stdin, 'pipe', 'pipe'],
   })
   const { pid } = child
-  if (pid !== undefined) keep(pid)
+  if (pid === undefined) return { child, end: async () => undefined }
+  keep(pid)
+  let ending: Promise<void> | undefined
+  return { child, end: () => (ending ??= endGroup(pid, marker).finally(() => release(pid))) }
+}
+
+/**
+ * Runs a program to its end, then ends whatever it left behind. Resolves when all are gone. Rejects only when the program can't be
+ * started.
+ */
+export function runGroup(program: string, args: string[], options: GroupOptions): Promise<GroupEnd> {
+  const { child, end: endAll } = spawnGroup(program, args, { ...options, stdin: 'ignore' })
+  const { stdout, stderr } = child
   return new Promise((resolve, reject) => {
-    let by: GroupEnd['by'] = 'exit'
+    let by: GroupEnd['by'] | undefined
     let bytes = 0
-    let ending: Promise<void> | undefined
     const end = (why: GroupEnd['by']): void => {
-      if (ending) return
+      if (by !== undefined) return
       by = why
-      ending = endGroup(pid)
+      void endAll()
     }
     const onData = (chunk: Buffer): void => {
       bytes += chunk.length
@@ -57,12 +76,13 @@ export function runGroup(program: string, args: string[], options: GroupOptions)
       options.onBytes(chunk)
     }
     const onAbort = (): void => end('abort')
-    const timer = setTimeout(() => end('timeout'), options.timeout_ms)
+    const { timeout_ms } = options
+    const timer = timeout_ms === undefined ? undefined : setTimeout(() => end('timeout'), timeout_ms)
     const closed = new Promise<void>((done) => child.once('close', () => done()))
     options.signal.addEventListener('abort', onAbort)
     if (options.signal.aborted) end('abort')
-    child.stdout.on('data', onData)
-    child.stderr.on('data', onData)
+    stdout?.on('data', onData)
+    stderr?.on('data', onData)
 
     const settle = (): void => {
       clearTimeout(timer)
@@ -70,59 +90,46 @@ export function runGroup(program: string, args: string[], options: GroupOptions)
     }
     child.once('error', (error) => {
       settle()
-      if (pid === undefined) reject(error)
+      if (child.pid === undefined) reject(error)
     })
     child.once('exit', (code, signal) => {
       settle()
-      ending ??= endGroup(pid)
-      void ending
+      by ??= 'exit'
+      const why = by
+      void endAll()
         .then(() => Promise.race([closed, delay(DRAIN_MS)]))
         .then(() => {
-          if (pid !== undefined) release(pid)
-          child.stdout.destroy()
-          child.stderr.destroy()
-          resolve({ code, signal, by })
+          stdout?.destroy()
+          stderr?.destroy()
+          resolve({ code, signal, by: why })
         })
     })
   })
 }
 
-async function endGroup(pid: number | undefined): Promise<void> {
-  if (pid === undefined) return
-  if (!signalGroup(pid, 'SIGTERM')) return
-  if (await gone(pid, TERM_GRACE_MS)) return
-  signalGroup(pid, 'SIGKILL')
-  await gone(pid, KILL_GRACE_MS)
-}
-
-async function gone(pid: number, within_ms: number): Promise<boolean> {
-  for (let waited = 0; ; waited += POLL_MS) {
-    if (!(await isAlive(pid))) return true
-    if (waited >= within_ms) return false
+async function endGroup(group: number, marker: string): Promise<void> {
+  if (!(await signalAll(group, marker, 'SIGTERM'))) return
+  if (await gone(group, marker, TERM_GRACE_MS)) return
+  // Who forks while it is being killed is found by the next look.
+  for (let waited = 0; waited < KILL_GRACE_MS; waited += POLL_MS) {
+    if (!(await signalAll(group, marker, 'SIGKILL'))) return
     await delay(POLL_MS)
   }
 }
 
-/** Dead processes that nobody has collected yet count as members for kill(2); on Linux they are told apart. */
-async function isAlive(pid: number): Promise<boolean> {
-  if (!signalGroup(pid, 0)) return false
-  if (platform() !== 'linux') return true
-  const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  const states = await Promise.all(
-    names.map((name) => readFile(`/proc/${name}/stat`, 'latin1').catch(() => '')),
-  )
-  // pid (name) state parent group …, proc_pid_stat(5); the name may hold anything.
-  return states.some((line) => {
-    const [state, , group] = line.slice(line.lastIndexOf(')') + 2).split(' ')
-    return group === String(pid) && state !== 'Z' && state !== 'X'
-  })
+/** False when nobody is left. */
+async function signalAll(group: number, marker: string, signal: NodeJS.Signals): Promise<boolean> {
+  const left = await processesOf(group, marker)
+  if (left.length === 0) return false
+  signalProcess(-group, signal)
+  for (const pid of left) signalProcess(pid, signal)
+  return true
 }
 
-/** False when nobody is in the group any more. */
-function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    return process.kill(-pid, signal)
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+async function gone(group: number, marker: string, within_ms: number): Promise<boolean> {
+  for (let waited = 0; ; waited += POLL_MS) {
+    if ((await processesOf(group, marker)).length === 0) return true
+    if (waited >= within_ms) return false
+    await delay(POLL_MS)
   }
 }

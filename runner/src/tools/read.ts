@@ -1,8 +1,10 @@
 import * as v from 'valibot'
 import { defineTool, Refusal } from './define.ts'
-import { noteFile, readText } from './files.ts'
+import { noteFile, readBytes, textOf } from './files.ts'
 import { innerPath } from './paths.ts'
+import { pictureOf, pictureType } from './pictures.ts'
 import { boundedLine, RESULT_CHARS } from './text.ts'
+import type { Picture, ToolAnswer } from './tool.ts'
 
 const LINES = 2_000
 
@@ -10,9 +12,9 @@ const position = v.pipe(v.number(), v.integer(), v.minValue(1))
 
 export const read = defineTool({
   name: 'read',
-  description: `Reads a text file of the workspace. Each line is preceded by its number and a tab; these are not part of the file.
+  description: `Reads a file of the workspace: text, or a picture (PNG, JPEG, GIF, WebP), which you then see. Each line of a text is preceded by its number and a tab; these are not part of the file.
 Returns up to ${LINES} lines; use offset and limit for more of a long file. Very long lines are cut.
-Folders are listed with glob. Binary files are refused.`,
+Folders are listed with glob. Other binary files are refused.`,
   replay: 'safe',
   access: 'read',
   input: v.strictObject({
@@ -22,7 +24,11 @@ Folders are listed with glob. Binary files are refused.`,
   }),
   async run({ path, offset = 1, limit = LINES }, context) {
     const place = await innerPath(context.root, path, 'read')
-    const { bytes, text } = await readText(place, { exact: false })
+    const bytes = await readBytes(place)
+    if (!bytes) throw new Refusal(`There is no file ${place.shown}. Find it with glob.`)
+    const media_type = pictureType(bytes)
+    if (media_type) return pictureAnswer(bytes, media_type, place.shown)
+    const { text } = textOf(bytes, place, { exact: false })
     noteFile(context, place, bytes)
     if (text === '') return { text: '(the file is empty)', is_error: false, detail: { lines: 0 } }
     const lines = text.split(/\r?\n/)
@@ -49,3 +55,13 @@ Folders are listed with glob. Binary files are refused.`,
     }
   },
 })
+
+function pictureAnswer(bytes: Buffer, media_type: Picture['media_type'], shown: string): ToolAnswer {
+  const { width, height } = pictureOf(bytes, media_type, shown)
+  return {
+    text: `${shown}: ${media_type}, ${width} × ${height} pixels, ${bytes.length} bytes.`,
+    is_error: false,
+    images: [{ media_type, bytes }],
+    detail: { width, height, bytes: bytes.length },
+  }
+}

@@ -1,5 +1,6 @@
 /** What a tool is to the runner: a spec for the model, and the hands that perform it. */
 import type { ImageRef, Json, ToolResult, ToolSpec } from '@baton/shared/guest.ts'
+import type { Stay } from './stay.ts'
 
 export interface ToolContext {
   /** The session's work tree, absolute. Every path in an input is relative to it. */
@@ -13,6 +14,8 @@ export interface ToolContext {
    * changed since. Lives in memory: a fresh map after a restart only forgets the warning.
    */
   readFiles: Map<string, string>
+  /** Jobs, sandbox and servers of this session here. Absent: none of them. */
+  stay?: Stay
 }
 
 export interface Picture {

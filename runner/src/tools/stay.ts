@@ -1,0 +1,19 @@
+/** What the tools of a session have on this runner besides its files, for as long as the session stays here. */
+import type { Jobs } from '../jobs/jobs.ts'
+
+/** How a command line is started: as it is, or inside a sandbox. */
+export interface Enclosure {
+  /** Gives the program and arguments to start instead. Throws BatonError `sandbox-missing`. */
+  wrap(program: string, args: string[]): { program: string; args: string[] }
+}
+
+export interface Stay {
+  /** What to tell people when the session begins here. */
+  notices?: readonly string[]
+  jobs?: Jobs
+  enclosure?: Enclosure
+  /** Hosts, or `host:port`, that `fetch` may reach although they are not public. */
+  fetchAllowed?: readonly string[]
+  /** Ends whatever still runs. Called before the files are stored for the last time, and when the session has left. */
+  end(): Promise<void>
+}
