@@ -1,13 +1,13 @@
 /** Commands that a device signs: decisions and changes of the mode. Used by commands and by `attach`. */
+import type { CommandBodyOf } from '@baton/shared/entries.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { Mode } from '@baton/shared/guest.ts'
 import type { Rule } from '@baton/shared/journal.ts'
-import { signDecision, signMode } from '@baton/shared/keys.ts'
+import { signDecision, signMode, type Device } from '@baton/shared/keys.ts'
 import { ruleFor } from '@baton/shared/permissions.ts'
 import { isTrueCall } from '@baton/shared/view/call.ts'
 import type { Approval } from '@baton/shared/view/items.ts'
 import type { Transcript } from '@baton/shared/view/transcript.ts'
-import type { AccountView } from './account.ts'
 
 export interface Decision {
   approved: boolean
@@ -15,25 +15,22 @@ export interface Decision {
   always?: Rule
 }
 
-/** Resolves with the command's id. Throws BatonError `bad-input` when what is shown is not what its digest names (I10). */
-export async function sendDecision(
-  view: AccountView,
+/** Throws BatonError `bad-input` rather than approve a call that its digest does not name (I10). */
+export function decisionBody(
+  device: Device,
   sid: string,
-  approval: Approval,
+  { effect, digest, ...call }: Approval,
   { approved, note, always }: Decision,
-): Promise<string> {
-  const { effect, digest } = approval
+): CommandBodyOf<'decision'> {
   // Signed is only what was shown; denying is always possible.
-  if (approved && !isTrueCall(approval))
+  if (approved && !isTrueCall({ effect, digest, ...call }))
     throw new BatonError('bad-input', `(effect ${effect}: the digest is of another call)`)
-  const { device } = view.identity
   const signature = signDecision(device, { sid, effect, digest, approved, always })
-  const { id, certificate } = device
-  return view.command(sid, 'decision', {
-    ...{ effect, digest, approved, device: id, certificate, signature },
+  return {
+    ...{ effect, digest, approved, device: device.id, certificate: device.certificate, signature },
     ...(note === undefined || note === '' ? {} : { note }),
     ...(always === undefined ? {} : { always }),
-  })
+  }
 }
 
 /** The rule that "always" means for a call; undefined when none would be safe. */
@@ -46,9 +43,7 @@ export function ruleWords({ tool, prefix }: Rule): string {
 }
 
 /** `revision`: how many changes the session has had before. */
-export function sendMode(view: AccountView, sid: string, mode: Mode, revision: number): Promise<string> {
-  const { device } = view.identity
+export function modeBody(device: Device, sid: string, mode: Mode, revision: number): CommandBodyOf<'mode'> {
   const signature = signMode(device, { sid, revision, mode })
-  const { id, certificate } = device
-  return view.command(sid, 'mode', { mode, revision, device: id, certificate, signature })
+  return { mode, revision, device: device.id, certificate: device.certificate, signature }
 }

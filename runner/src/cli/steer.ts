@@ -8,7 +8,7 @@ import * as v from 'valibot'
 import { withAccount } from './account.ts'
 import { parseFor } from './args.ts'
 import { print } from './output.ts'
-import { alwaysRule, ruleWords, sendDecision, sendMode } from './signed.ts'
+import { alwaysRule, decisionBody, modeBody, ruleWords } from './signed.ts'
 import { meant } from './similar.ts'
 import { clean } from './term/text.ts'
 
@@ -53,11 +53,12 @@ function decide(session: string | undefined, approved: boolean, flags: DecideFla
       const always = flags.always === true ? alwaysRule(transcript, approval) : undefined
       if (flags.always === true && always === undefined)
         throw new BatonError('usage', 'No rule would be safe for this call; approve it without --always.')
-      await sendDecision(view, sid, approval, {
+      const body = decisionBody(view.identity.device, sid, approval, {
         approved,
         ...(flags.note === undefined ? {} : { note: flags.note }),
         ...(always === undefined ? {} : { always }),
       })
+      await view.command(sid, 'decision', body)
       const { effect, name, input, digest } = approval
       decided.push({ effect, name, input, digest, approved, ...(always ? { always } : {}) })
       const also = always ? ` (from now on: ${ruleWords(always)})` : ''
@@ -100,7 +101,8 @@ export async function mode(args: string[]): Promise<number> {
       return 0
     }
     const next = v.parse(Mode, wanted)
-    const id = await sendMode(view, sid, next, transcript.revision)
+    const body = modeBody(view.identity.device, sid, next, transcript.revision)
+    const id = await view.command(sid, 'mode', body)
     print(values.json, { sid, id, mode: next }, `Mode ${next}, as soon as the session takes it.`)
     return 0
   })

@@ -191,6 +191,18 @@ export const TABLE = {
     more: '--json: an array of {"sid", "status", "runner", "title", "seq", "pending", "changed_at"};\nwith --watch one array a line, at each change.',
     load: (): Promise<Run> => import('./list.ts').then(({ listSessions }) => listSessions),
   },
+  attach: {
+    group: 'Sessions',
+    what: 'see a session and work with it, live, as on the phone',
+    args: SESSION,
+    flags: {
+      ...DATA,
+      plain: { type: 'boolean', what: 'lines only, for terminals and programs that are no screen' },
+      json: { type: 'boolean', what: 'print what happens as JSON lines' },
+    },
+    more: 'Without a terminal on both ends, or with TERM=dumb, it is --plain. A line that is typed is a prompt.\n--json: one line a journal entry, opened: {"kind", "seq", "at", "body"}.',
+    load: (): Promise<Run> => import('./attach.ts').then(({ attach }) => attach),
+  },
   log: {
     group: 'Sessions',
     what: 'what was said and done, and what waits for you',
