@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Json } from '@baton/shared/guest.ts'
 import { builtinTools } from '../src/tools/index.ts'
 import type { ToolAnswer, ToolContext } from '../src/tools/tool.ts'
@@ -363,6 +363,79 @@ describe.each(['git', 'no git'])('searching, with %s', (kind) => {
     expect(text.split('\n')).toHaveLength(201)
     expect(text.length).toBeLessThan(31_000)
     expect((await use('grep', { pattern: 'needle', path: 'wide.txt' })).text.length).toBeLessThan(600)
+  })
+})
+
+describe('pictures', () => {
+  const png = (width: number, height: number): Buffer => {
+    const bytes = Buffer.alloc(64)
+    bytes.write('89504e470d0a1a0a0000000d49484452', 'hex')
+    bytes.writeUInt32BE(width, 16)
+    bytes.writeUInt32BE(height, 20)
+    return bytes
+  }
+  const jpeg = Buffer.from('ffd8ffe000104a46494600010100000100010000ffc0001108001000200301', 'hex')
+  const gif = Buffer.from('4749463839610a001400', 'hex')
+  const webp = Buffer.from('524946461a000000574542505650384c0d0000002f09c00400', 'hex')
+
+  test.each([
+    ['a.png', png(30, 40), 'image/png', 30, 40],
+    ['a.txt', jpeg, 'image/jpeg', 32, 16],
+    ['a.gif', gif, 'image/gif', 10, 20],
+    ['a.webp', webp, 'image/webp', 10, 20],
+  ])(
+    'T5: %s is shown to the model, whatever its name says',
+    async (name, bytes, media_type, width, height) => {
+      put(name, bytes)
+      expect(await use('read', { path: name })).toEqual({
+        text: `${name}: ${media_type}, ${width} × ${height} pixels, ${bytes.length} bytes.`,
+        is_error: false,
+        images: [{ media_type, bytes }],
+        detail: { width, height, bytes: bytes.length },
+      })
+    },
+  )
+
+  test.each([
+    [png(8001, 1), '8001 × 1 pixels'],
+    [png(0, 1), 'damaged'],
+    [jpeg.subarray(0, 12), 'damaged'],
+    [Buffer.concat([png(1, 1), Buffer.alloc(4_000_000)]), 'a picture of 4.0'],
+  ])('T5: a picture that models do not take is refused in words', async (bytes, words) => {
+    put('a.png', bytes)
+    const result = await use('read', { path: 'a.png' })
+    expect(result).toMatchObject({ is_error: true })
+    expect(result.text).toContain(words)
+    expect(result.images).toBeUndefined()
+  })
+})
+
+describe('ignore files', () => {
+  test('nested ones, exceptions and those of the person count for glob and grep alike', async () => {
+    execFileSync('git', ['init', '-q', root])
+    put('.gitignore', '*.log\n!keep.log\nbuild/\n')
+    put('sub/.gitignore', 'local.txt\n!*.log\n')
+    put('.git/info/exclude', 'private.txt\n')
+    writeFileSync(join(top, 'ignore'), 'mine.txt\n')
+    writeFileSync(join(top, 'config'), `[core]\n  excludesFile = ${join(top, 'ignore')}\n`)
+    vi.stubEnv('GIT_CONFIG_GLOBAL', join(top, 'config'))
+    for (const path of [
+      'a.log',
+      'keep.log',
+      'build/x.txt',
+      'sub/b.log',
+      'sub/local.txt',
+      'sub/seen.txt',
+      'private.txt',
+      'mine.txt',
+    ])
+      put(path, 'needle\n')
+    const expected = ['keep.log', 'sub/b.log', 'sub/seen.txt']
+    const listed = (await use('glob', { pattern: '**' })).text.split('\n')
+    expect(listed.filter((path) => !path.endsWith('.gitignore'))).toEqual(expected)
+    const found = (await use('grep', { pattern: 'needle', files_only: true })).text.split('\n')
+    expect(found.toSorted()).toEqual(expected)
+    vi.unstubAllEnvs()
   })
 })
 

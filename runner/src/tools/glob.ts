@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import picomatch from 'picomatch'
 import * as v from 'valibot'
 import { GitProgram } from '../workspace/git-program.ts'
+import { withOwnExcludes } from './excludes.ts'
 import { defineTool, Refusal } from './define.ts'
 import { innerPath } from './paths.ts'
 
@@ -55,7 +56,8 @@ Examples: src/**/*.ts, **/*.{md,txt}, package.json. A pattern without a slash ma
 /** Paths relative to the folder. In a git work tree what git tracks or would track, else all but .git and node_modules. */
 async function filesIn(folder: string, signal: AbortSignal): Promise<string[]> {
   const args = ['ls-files', '--cached', '--others', '--exclude-standard', '-z']
-  const listed = await new GitProgram().run(args, { cwd: folder, signal })
+  const own = await withOwnExcludes(folder)
+  const listed = await new GitProgram().run([...own, ...args], { cwd: folder, signal })
   if (listed.code !== 0) return walk(folder)
   return listed.stdout
     .toString('utf8')

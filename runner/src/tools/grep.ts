@@ -2,6 +2,7 @@ import { realpath, stat } from 'node:fs/promises'
 import { relative } from 'node:path'
 import * as v from 'valibot'
 import { GitProgram, type GitResult } from '../workspace/git-program.ts'
+import { withOwnExcludes } from './excludes.ts'
 import { defineTool, Refusal } from './define.ts'
 import { innerPath, type InnerPath } from './paths.ts'
 import { boundedLine, RESULT_CHARS } from './text.ts'
@@ -88,8 +89,12 @@ async function search(
   if (input.files_only) flags.push('-l')
   if (input.context) flags.push(`-C${input.context}`)
   const options = { cwd: top, signal, timeout_ms: TIMEOUT_MS, max_bytes: OUTPUT_BYTES }
+  const own = await withOwnExcludes(top)
   const run = (kind: string, extra: string[] = []): Promise<GitResult> =>
-    new GitProgram().run(['grep', ...flags, ...extra, kind, '-e', input.pattern, '--', ...specs], options)
+    new GitProgram().run(
+      [...own, 'grep', ...flags, ...extra, kind, '-e', input.pattern, '--', ...specs],
+      options,
+    )
 
   const kind = input.literal ? '-F' : '-P'
   let result = await run(kind)

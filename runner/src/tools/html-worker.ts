@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import Turndown from 'turndown'
 
 const turndown = new Turndown({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-' })
-turndown.remove(['script', 'style', 'noscript', 'iframe', 'template', 'head' as 'noscript'])
+turndown.remove(['script', 'style', 'noscript', 'iframe', 'template', 'title'])
 turndown.addRule('no data', {
   filter: (node) => node.nodeName === 'IMG' && (node.getAttribute('src') ?? '').startsWith('data:'),
   replacement: () => '',
