@@ -208,12 +208,12 @@ export class Checkout {
     return this.#git.bytes([...this.#at(), ...args], {
       ...options,
       cwd: this.#root,
-      env: { ...identity('0'), ...options.env },
+      env: { ...identity(), ...options.env },
     })
   }
 
   refs(args: string[], options: Omit<GitOptions, 'cwd'> = {}): Promise<Buffer> {
-    return this.#git.bytes(args, { ...options, cwd: this.#repository.common, env: identity('0') })
+    return this.#git.bytes(args, { ...options, cwd: this.#repository.common, env: identity() })
   }
 
   #at(): string[] {

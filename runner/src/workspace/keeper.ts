@@ -90,7 +90,7 @@ export class Keeper {
   /** Keeps an object from being collected. */
   async pin(ref: string, oid: string): Promise<void> {
     const { git, repository } = this.#options
-    await git.bytes(['update-ref', ref, oid], { cwd: repository.common, env: identity('0') })
+    await git.bytes(['update-ref', ref, oid], { cwd: repository.common, env: identity() })
   }
 
   async #branch({ commit: present, head }: Checkpoint): Promise<string> {

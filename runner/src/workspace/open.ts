@@ -336,7 +336,7 @@ async function createWorkTree(
   await makeRoom(here)
   await mkdir(join(here.data, 'worktrees'), { recursive: true })
   const args = ['worktree', 'add', '--force', '--no-checkout', '--detach', here.root, commit]
-  await here.git.bytes(args, { cwd: repository.common, env: identity('0') })
+  await here.git.bytes(args, { cwd: repository.common, env: identity() })
   const linked = await findLinked(here.root)
   if (!linked) throw new BatonError('internal', `git made no work tree at ${here.root}.`)
   const workspace = await GitWorkspace.attach(withSettings({ ...here, ...linked, inPlace: false }, settings))
