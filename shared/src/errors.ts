@@ -208,6 +208,21 @@ export const ERRORS = {
     todo: 'See the message; prompt again to retry.',
     status: 502,
   },
+  'model-refused': {
+    what: 'The model declined to answer.',
+    todo: 'Say it differently, or go on with something else.',
+    status: 422,
+  },
+  'answer-cut': {
+    what: 'The model reached its limit of tokens again and again before it had finished.',
+    todo: 'Ask for a smaller step, or raise max_tokens in the settings.',
+    status: 422,
+  },
+  'agent-stuck': {
+    what: 'The agent met the same error again and again, and stopped.',
+    todo: 'Help with the cause, or say how to go on.',
+    status: 409,
+  },
   'attempts-exhausted': {
     what: 'The effect failed as often as it may be tried.',
     todo: 'Look at the cause, then prompt again.',

@@ -1,59 +1,134 @@
-/** One tool call of the model: approval where the mode asks for it, then the tool, then the block that answers it. */
-import { approve, EffectFailed, start, stopping, tool, type Decision, type Json, type Message } from 'baton'
+/**
+ * The tool calls of one answer. What only looks runs together; what changes something runs alone, in the model's order. Decisions of
+ * a person are asked for at once, so that all of them show (F35) and can be given in any order.
+ */
+import {
+  approve,
+  EffectFailed,
+  start,
+  stopping,
+  tool,
+  type Access,
+  type Decision,
+  type Json,
+  type LlmResult,
+} from 'baton'
+import { resultOf, stringOf, type Block } from './coder-blocks.ts'
+import { explain } from './coder-errors.ts'
+import type { OwnTools } from './coder-tools.ts'
 
-export type Block = Message['content'][number]
-
-/** Performs a `tool_use` block and returns its `tool_result`. Never throws for a failed, refused or stopped call. */
-export async function performCall(call: Block): Promise<Block> {
-  const name = textOf(call['name'])
-  const input = (call['input'] ?? {}) as { [key: string]: Json }
-  if (stopping.requested) return answer(call, 'Not run: stopped by the user.', true)
-  try {
-    const approval = await approvalFor(name, input)
-    if (approval !== undefined && !approval.approved) {
-      const note = approval.note === undefined ? '' : ` The user says: ${approval.note}`
-      return answer(call, `The user did not allow this call.${note}`, true)
+/**
+ * Performs the `tool_use` blocks of an answer; gives a `tool_result` for each, in their order. Never rejects for a failed, refused or
+ * stopped call.
+ */
+export async function performCalls(
+  calls: readonly Block[],
+  { invalid_input = {}, stop_reason }: Pick<LlmResult, 'invalid_input' | 'stop_reason'>,
+  own: OwnTools,
+): Promise<Block[]> {
+  const jobs = calls.map((call) => {
+    const invalid = invalid_input[stringOf(call['id'])]
+    return invalid === undefined ? jobOf(call, own) : refused(call, invalidWords(invalid, stop_reason))
+  })
+  const results: Block[] = []
+  let looking: Promise<unknown>[] = []
+  for (const [index, job] of jobs.entries()) {
+    const run = async (): Promise<void> => void (results[index] = await perform(job))
+    if (job.looks) {
+      looking.push(run())
+      continue
     }
-    const { text, is_error } = await tool(name, input, {
-      call: textOf(call['id']),
-      ...(approval !== undefined && { approval: approval.effect }),
-    })
-    return answer(call, text, is_error)
+    await Promise.all(looking)
+    looking = []
+    await run()
+  }
+  await Promise.all(looking)
+  return results
+}
+
+interface Job {
+  call: Block
+  /** It may run beside others that only look. */
+  looks: boolean
+  run: () => Promise<Block>
+}
+
+async function perform({ call, run }: Job): Promise<Block> {
+  if (stopping.requested) return resultOf(call, 'Not run: stopped by the user.', true)
+  try {
+    return await run()
   } catch (error) {
     if (!(error instanceof EffectFailed)) throw error
-    return answer(call, explain(error), true)
+    return resultOf(call, explain(error), true)
   }
 }
 
-/** The decision of a person, or undefined when the call needs none. */
-async function approvalFor(name: string, input: { [key: string]: Json }): Promise<Decision | undefined> {
-  const { mode, tools } = start()
-  const access = tools.find((spec) => spec.name === name)?.access ?? 'read'
-  const asks = access !== 'read' && (mode === 'ask' || (mode === 'edit' && access === 'run'))
-  return asks ? approve(name, input) : undefined
+const refused = (call: Block, words: string): Job => ({
+  call,
+  looks: true,
+  run: async () => resultOf(call, words, true),
+})
+
+function invalidWords(came: string, stop_reason: string): string {
+  return stop_reason === 'max_tokens'
+    ? 'bad-input: The call was cut off by the limit of tokens and was not run. Do it in smaller pieces.'
+    : `bad-input: The input is no JSON object; the call was not run. It begins with: ${came}`
 }
 
-function explain({ code, message }: EffectFailed): string {
-  if (code === 'stopped') return 'Stopped by the user; it may have run in part.'
-  if (code === 'interrupted') return 'interrupted, may have run'
-  return `${code}: ${message}`
-}
-
-const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
-
-function answer(call: Block, text: string, isError: boolean): Block {
+function jobOf(call: Block, own: OwnTools): Job {
+  const name = stringOf(call['name'])
+  const input = (call['input'] ?? {}) as { [key: string]: Json }
+  const { tools } = start()
+  if (own.has(name)) {
+    const run = async (): Promise<Block> => {
+      const { text, is_error } = await own.perform(name, input)
+      return resultOf(call, text, is_error)
+    }
+    return { call, looks: false, run }
+  }
+  const spec = tools.find((known) => known.name === name)
+  if (!spec) {
+    const names = tools.map((known) => known.name).join(', ')
+    return refused(call, `unknown-tool: There is no tool ${JSON.stringify(name)}. There are: ${names}`)
+  }
+  const decision = isAsked(spec.access) ? approve(name, input) : undefined
+  // Its turn may come later than its failure.
+  decision?.catch(() => undefined)
   return {
-    type: 'tool_result',
-    tool_use_id: textOf(call['id']),
-    content: text === '' ? '(no output)' : text,
-    ...(isError && { is_error: true }),
+    call,
+    looks: spec.access === 'read',
+    run: async () => use(call, name, input, await decision),
   }
 }
 
-/** Answers for calls at the end of a conversation that never got one. */
-export function unanswered(messages: readonly Message[]): Block[] {
-  const last = messages.at(-1)
-  if (last?.role !== 'assistant') return []
-  const calls = last.content.filter((block) => block.type === 'tool_use')
-  return calls.map((call) => answer(call, 'Not run: the turn ended before.', true))
+/** Does the mode ask a person for it? Rules may say otherwise: the runner knows, and answers at once or refuses the call. */
+function isAsked(access: Access): boolean {
+  const { mode } = start()
+  return access !== 'read' && (mode === 'ask' || (mode === 'edit' && access === 'run'))
+}
+
+async function use(
+  call: Block,
+  name: string,
+  input: { [key: string]: Json },
+  decision: Decision | undefined,
+): Promise<Block> {
+  if (decision?.approved === false) return resultOf(call, denied(decision), true)
+  try {
+    const { text, is_error, images } = await tool(name, input, {
+      call: stringOf(call['id']),
+      ...(decision !== undefined && { approval: decision.effect }),
+    })
+    return resultOf(call, text, is_error, images)
+  } catch (error) {
+    // A rule asks where the mode does not, or the mode has changed.
+    const mayAsk = error instanceof EffectFailed && error.code === 'not-approved' && decision === undefined
+    if (!mayAsk || stopping.requested) throw error
+    return use(call, name, input, await approve(name, input))
+  }
+}
+
+function denied({ note, device }: Decision): string {
+  if (device === undefined) return `not-allowed: ${note ?? 'A rule forbids this call.'}`
+  return `The user did not allow this call.${note === undefined ? '' : ` The user says: ${note}`}`
 }

@@ -11,18 +11,20 @@
 import type {
   ApproveResult,
   Json,
+  PromptInput,
   PromptResult,
-  StartMessage,
   ToolInput,
   ToolResult,
 } from '@baton/shared/guest.ts'
 import { ask, blockFor, outcomeOf } from './effects.ts'
 import { callDigest } from './digest.ts'
-import { session } from './session.ts'
+import { session, type StartInfo } from './session.ts'
 
 export { conversation, llm, type Conversation, type LlmOptions } from './conversation.ts'
+export { Document, document, DocumentRefused, type StandardSchema } from './document.ts'
 export { EffectFailed } from './effects.ts'
-export { onStop, stopping } from './session.ts'
+export { misfit, type FromSchema, type JsonSchema } from './schema.ts'
+export { onCompact, onMode, onSettings, onStop, stopping, takeCompact, type StartInfo } from './session.ts'
 export type {
   Access,
   Effort,
@@ -30,8 +32,9 @@ export type {
   Json,
   LlmResult,
   Mode,
-  OwnTool,
   Message,
+  OwnTool,
+  PromptResult,
   ToolResult,
   ToolSpec,
 } from '@baton/shared/guest.ts'
@@ -51,11 +54,11 @@ export function tool(name: string, input: Input, options: ToolOptions = {}): Pro
 tool.sync = (name: string, input: Input, options: ToolOptions = {}): ToolResult =>
   blockFor(ask('tool', { name, input, ...options }))
 
-/** Waits for a person's next prompt. */
-export function prompt(): Promise<PromptResult> {
-  return outcomeOf(ask('prompt', {}))
+/** Waits for a person's next prompt; with `steer` for one that is meant for the work under way. */
+export function prompt(options: PromptInput = {}): Promise<PromptResult> {
+  return outcomeOf(ask('prompt', options))
 }
-prompt.sync = (): PromptResult => blockFor(ask('prompt', {}))
+prompt.sync = (options: PromptInput = {}): PromptResult => blockFor(ask('prompt', options))
 
 /** A person's decision on one call. `effect` is what `tool` takes as `approval`. */
 export interface Decision extends ApproveResult {
@@ -84,9 +87,7 @@ export function emit(type: string, data: Json): void {
   ask('emit', { type, data })
 }
 
-export type StartInfo = Pick<StartMessage, 'mode' | 'tools' | 'about' | 'settings'>
-
-/** What the session was started with. */
+/** What the session was started with; mode and settings as they are now. */
 export function start(): StartInfo {
   if (session.start === undefined) throw new Error('the session has not started')
   return session.start

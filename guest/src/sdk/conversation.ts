@@ -3,24 +3,20 @@ import type { LlmInput, LlmResult, Message } from '@baton/shared/guest.ts'
 import { ask, askAgainBy, blockFor, outcomeOf } from './effects.ts'
 import { host } from './host.ts'
 
-export interface LlmOptions {
-  system: string
-  /** Names of tools from the start message. */
-  tools?: string[]
-  model?: string
-  max_tokens?: number
-}
+/** `tools`: names of tools from the start message; `own_tools`: those that the agent performs itself. */
+export type LlmOptions = Pick<LlmInput, 'system' | 'own_tools' | 'model' | 'effort' | 'max_tokens'> &
+  Partial<Pick<LlmInput, 'tools'>>
 
 /** A conversation with the model, kept in guest memory. Messages can be added, never changed. */
 export class Conversation {
-  readonly #name: string
+  readonly name: string
   readonly #messages: Message[] = []
   /** The digest of the first n messages, for every n. */
   readonly #digests: string[] = []
   #handedOver = 0
 
   constructor(name: string) {
-    this.#name = name
+    this.name = name
     this.#digests.push(host().sha256(''))
   }
 
@@ -40,7 +36,7 @@ export class Conversation {
   /** Asks for the model's answer; returns the effect's number. */
   request(options: LlmOptions): number {
     const input = (prior: number): LlmInput => ({
-      conversation: this.#name,
+      conversation: this.name,
       prior,
       follows: this.#digests[prior] ?? '',
       add: this.#messages.slice(prior, length),

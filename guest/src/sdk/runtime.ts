@@ -1,10 +1,11 @@
 /** Runs an agent: takes the host's messages, one at a time, and tells when main has ended. */
 import type { EffectError, GuestMessage, Json, StartMessage } from '@baton/shared/guest.ts'
 import { resetConversations } from './conversation.ts'
+import { documentChanged, resetDocuments } from './document.ts'
 import { resend, resetEffects, settle } from './effects.ts'
 import { host, inGuest, useHost, type Host } from './host.ts'
 import { random, randomState } from './random.ts'
-import { resetSession, session, stop } from './session.ts'
+import { changeMode, changeSettings, compact, resetSession, session, stop } from './session.ts'
 
 export type Main = () => unknown
 
@@ -23,6 +24,14 @@ export function run(main: Main): Deliver {
         return settle(message)
       case 'stop':
         return stop()
+      case 'mode':
+        return changeMode(message.mode)
+      case 'settings':
+        return changeSettings(message.settings)
+      case 'compact':
+        return compact()
+      case 'document':
+        return documentChanged(message)
       case 'reseed':
         return // The host has done it: it must work wherever the guest rests.
       case 'resend':
@@ -42,6 +51,7 @@ export function runWith(given: Host, main: Main): Deliver {
   resetEffects()
   resetConversations()
   resetSession()
+  resetDocuments()
   return run(main)
 }
 
