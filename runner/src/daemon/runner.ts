@@ -160,6 +160,7 @@ export class Runner {
     const away = this.#away.sids
     const about: RunnerAbout = {
       ...{ name, pools, workspaces, model: hands.model.name },
+      ...(hands.model.models ? { models: [...hands.model.models] } : {}),
       platform: `${process.platform} ${process.arch}`,
       ...(away.length > 0 ? { away } : {}),
     }
