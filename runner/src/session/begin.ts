@@ -10,6 +10,7 @@ import type { BlobStore } from '@baton/shared/blobs.ts'
 import type { Harness } from '../harness.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 import type { Opened } from '@baton/shared/entries.ts'
+import { readInstructions } from './instructions.ts'
 import type { Journal } from './journal.ts'
 import type { SessionOptions } from './options.ts'
 import type { Snapshots } from './snapshots.ts'
@@ -45,14 +46,17 @@ export async function startMessage(
   tools: ToolSpec[],
   workspace: Workspace,
 ): Promise<StartMessage> {
-  const about = await workspace.about()
+  const [about, instructions] = await Promise.all([workspace.about(), readInstructions(workspace.root)])
   return {
     type: 'start',
     seed: sessionSeed(options.account, sid),
     now: Date.now(),
     mode: command.mode,
     tools,
-    about: { workspace: basename(command.workspace), branch: about.branch, platform: about.platform },
+    about: {
+      ...{ workspace: basename(command.workspace), branch: about.branch, platform: about.platform },
+      ...(instructions === undefined ? {} : { instructions }),
+    },
     settings: command.settings ?? {},
   }
 }
