@@ -51,6 +51,7 @@ test('C14: a device that was removed decides nothing, and says why; a broken lin
     renderToStaticMarkup(
       createElement(ApprovalCard, {
         approval,
+        always: undefined,
         given: undefined,
         connected: false,
         runner: undefined,

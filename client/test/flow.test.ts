@@ -181,7 +181,7 @@ describe('a session', () => {
     await message(page).fill('and then the docs')
     await button(page, 'Queue').click()
     await page.getByRole('list', { name: 'Queued' }).getByText('and then the docs').waitFor()
-    await page.getByText('Waits for the agent').waitFor()
+    await page.getByRole('list', { name: 'Queued' }).getByText('Waits for the end of the turn').waitFor()
     await button(page, 'Stop').click()
     await button(page, 'Stopping…').waitFor()
     await cloud.receive(sid, 'stop')

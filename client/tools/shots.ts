@@ -68,7 +68,7 @@ for (const theme of ['light', 'dark'] as const) {
     await page.getByLabel('Message').fill('Then add a line to the change log')
     await shot(page, 'session')
     await page.getByRole('button', { name: 'Queue' }).click()
-    await page.getByText('Waits for the agent').waitFor()
+    await page.getByRole('list', { name: 'Queued' }).getByText('Waits for the end of the turn').waitFor()
     await cloud.say(
       sid,
       answer,

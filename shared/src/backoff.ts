@@ -29,3 +29,6 @@ export class Backoff {
     this.#attempt = 0
   }
 }
+
+/** How often an effect may be started before a person is asked (F27). */
+export const ATTEMPTS_MAX = 5

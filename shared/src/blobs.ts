@@ -10,10 +10,26 @@ export interface BlobStore {
   get(sid: string, key: Uint8Array, hash: string): Promise<Uint8Array>
 }
 
+/** A blob as it is stored: sealed for its session, and its name. */
+export interface BlobBox {
+  hash: string
+  box: Uint8Array
+}
+
+export function sealBlob(sid: string, key: Uint8Array, plain: Uint8Array): BlobBox {
+  const box = seal(key, plain, place.blob(sid))
+  return { hash: sha256Hex(box), box }
+}
+
+export interface HttpBlobs extends BlobStore {
+  /** Stores what was sealed before; again is harmless. Throws BatonError, as `put`. */
+  putBox(sid: string, blob: BlobBox): Promise<void>
+}
+
 const REQUEST_MS = 60_000
 
 /** Blobs over HTTP beside a signed-in connection. `token` gives the present one, or throws `offline`. */
-export function httpBlobs(origin: string, token: () => string): BlobStore {
+export function httpBlobs(origin: string, token: () => string): HttpBlobs {
   const url = (sid: string, hash: string): string => `${origin}/blobs/${sid}/${hash}`
 
   async function request(
@@ -40,10 +56,12 @@ export function httpBlobs(origin: string, token: () => string): BlobStore {
 
   return {
     async put(sid, key, plain) {
-      const box = seal(key, plain, place.blob(sid))
-      const hash = sha256Hex(box)
+      const { hash, box } = sealBlob(sid, key, plain)
       await request('PUT', sid, hash, box)
       return hash
+    },
+    async putBox(sid, { hash, box }) {
+      await request('PUT', sid, hash, box)
     },
     async get(sid, key, hash) {
       const response = await request('GET', sid, hash)

@@ -2,7 +2,7 @@
  * The one object between the screens and the relay: the connection, the account as listed, the outbox, and the sessions that
  * are on screen. It holds state in cells and knows nothing of React.
  */
-import { httpBlobs, type BlobStore } from '@baton/shared/blobs.ts'
+import { httpBlobs, type HttpBlobs } from '@baton/shared/blobs.ts'
 import { Connection, type ConnectionState } from '@baton/shared/connection.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import {
@@ -26,8 +26,8 @@ import { Cell } from '../store/cell.ts'
 import type { Database, Seen } from '../store/db.ts'
 import type { Approval } from '@baton/shared/view/items.ts'
 import { merged, type Runner, type NamedDevice } from '../store/account.ts'
-import { glance } from './glance.ts'
-import { Live } from './live.ts'
+// What reads journals is not needed for the first picture; it comes with the session's screen.
+import type { Live } from './live.ts'
 import { Sender, type OutboxStorage } from './sender.ts'
 
 export interface HubOptions {
@@ -39,6 +39,8 @@ export interface HubOptions {
 }
 
 const SEEN_WRITE_MS = 500
+/** Of some 300 KB each: what a screen or two shows. */
+const PICTURES_MAX = 24
 
 export class Hub {
   readonly connection = new Cell<ConnectionState>({ at: 'closed' })
@@ -48,7 +50,7 @@ export class Hub {
   /** What waiting sessions wait for, by sid. */
   readonly glances = new Cell<ReadonlyMap<string, readonly Approval[]>>(new Map())
   readonly outbox: Sender
-  readonly blobs: BlobStore
+  readonly blobs: HttpBlobs
   readonly account: Account
   readonly device: Device
   readonly origin: string
@@ -58,6 +60,7 @@ export class Hub {
   readonly #keys = new Map<string, Uint8Array>()
   readonly #opened = new Map<string, unknown>()
   readonly #glanced = new Map<string, number>()
+  readonly #pictures = new Map<string, Promise<Uint8Array>>()
   #write: ReturnType<typeof setTimeout> | undefined
 
   constructor({ origin, account, device, about, db }: HubOptions) {
@@ -78,7 +81,9 @@ export class Hub {
       if (state.at !== 'open') throw new BatonError('offline')
       return state.welcome.token
     })
-    this.outbox = new Sender(outboxStorage(db), (what, with_) => this.#connection.ask(what, with_))
+    this.outbox = new Sender(outboxStorage(db), (what, with_) => this.#connection.ask(what, with_), {
+      upload: (sid, blob) => this.blobs.putBox(sid, blob),
+    })
   }
 
   /** Shows what this device remembers, then connects. */
@@ -136,11 +141,11 @@ export class Hub {
     }))
   }
 
-  /** Brings a session on screen; call the result to let go of it. */
-  watch(sid: string): { live: Live; release: () => void } {
+  /** Brings a session on screen, as a `Live` of the class given; call the result to let go of it. */
+  watch(sid: string, LiveSession: typeof Live): { live: Live; release: () => void } {
     let held = this.#lives.get(sid)
     if (!held) {
-      const live = new Live(sid, this.keyOf(sid), this.#connection, this.#db, (ids) =>
+      const live = new LiveSession(sid, this.keyOf(sid), this.#connection, this.#db, (ids) =>
         this.outbox.applied(ids),
       )
       this.#lives.set(sid, (held = { live, users: 0 }))
@@ -158,6 +163,21 @@ export class Hub {
       live.close()
     }
     return { live, release }
+  }
+
+  /** Bytes of a picture of a session; the last ones shown are kept. Throws BatonError, as `BlobStore.get`. */
+  picture(sid: string, hash: string): Promise<Uint8Array> {
+    const known = this.#pictures.get(hash)
+    this.#pictures.delete(hash)
+    const bytes = known ?? this.blobs.get(sid, this.keyOf(sid), hash)
+    this.#pictures.set(hash, bytes)
+    // One that failed is fetched again.
+    bytes.catch(() => this.#pictures.delete(hash))
+    for (const oldest of this.#pictures.keys()) {
+      if (this.#pictures.size <= PICTURES_MAX) break
+      this.#pictures.delete(oldest)
+    }
+    return bytes
   }
 
   /** A link that lets one more device join, for ten minutes. Throws BatonError `offline`, `timeout`. */
@@ -234,6 +254,7 @@ export class Hub {
   async #glance(sid: string, seq: number): Promise<void> {
     this.#glanced.set(sid, seq)
     try {
+      const { glance } = await import('./glance.ts')
       const approvals = await glance(
         (what, with_) => this.#connection.ask(what, with_),
         this.keyOf(sid),
@@ -274,11 +295,14 @@ function outboxStorage(db: Database): OutboxStorage {
     load: () => db.getAll('outbox'),
     async commit(put, del, draft) {
       // `strict`: acknowledged to the person only when on the disk.
-      const tx = db.transaction(['outbox', 'drafts'], 'readwrite', { durability: 'strict' })
+      const tx = db.transaction(['outbox', 'drafts', 'photos'], 'readwrite', { durability: 'strict' })
       const outbox = tx.objectStore('outbox')
       for (const item of put) void outbox.put(item)
       for (const id of del) void outbox.delete(id)
-      if (draft !== undefined) void tx.objectStore('drafts').delete(draft)
+      if (draft !== undefined) {
+        void tx.objectStore('drafts').delete(draft)
+        void tx.objectStore('photos').delete(draft)
+      }
       await tx.done
     },
   }

@@ -19,6 +19,8 @@ import { EMPTY, reduce, withDelta, type Transcript } from '@baton/shared/view/tr
 export interface Waiting {
   id: string
   text: string
+  photos: number
+  steer: boolean
 }
 
 export interface LiveView {
@@ -129,8 +131,8 @@ export class Live {
       const { id, kind } = command
       if (kind !== 'prompt' || this.#applied.has(id)) continue
       try {
-        const { text } = openCommand(this.#key, this.sid, { ...command, kind })
-        waiting.push({ id, text })
+        const { text, images = [], steer = false } = openCommand(this.#key, this.sid, { ...command, kind })
+        waiting.push({ id, text, photos: images.length, steer })
       } catch {
         // Not readable here; the transcript will say so when it is applied.
       }

@@ -2,6 +2,7 @@
  * The outbox at work: keeps it durable, sends what may be sent, and sends it again, with the same id, until the relay has
  * acknowledged it. Whoever queues something awaits its durability before letting go of the draft (F10, F14).
  */
+import type { BlobBox } from '@baton/shared/blobs.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { AskGives, AskName, AskWith } from '@baton/shared/protocol.ts'
 import { Cell } from '../store/cell.ts'
@@ -24,22 +25,35 @@ export interface OutboxStorage {
   commit(put: readonly OutboxItem[], del: readonly string[], draft?: string): Promise<void>
 }
 
+/** Stores what a command names before the command goes; again is harmless. */
+export type Upload = (sid: string, blob: BlobBox) => Promise<void>
+
 export type Ask = <N extends AskName>(what: N, with_: AskWith<N>) => Promise<AskGives<N>>
 
 const RETRY_MS = 3_000
+
+const nowhere: Upload = () => Promise.reject(new BatonError('offline'))
 
 export class Sender {
   readonly items = new Cell<readonly OutboxItem[]>([])
   readonly #storage: OutboxStorage
   readonly #ask: Ask
+  readonly #upload: Upload
+  /** Hashes of what is stored, so that a prompt that goes again does not carry its pictures again. */
+  readonly #stored = new Set<string>()
   readonly #now: () => number
   readonly #retry_ms: number
   #open = false
   #retry: ReturnType<typeof setTimeout> | undefined
 
-  constructor(storage: OutboxStorage, ask: Ask, { now = Date.now, retry_ms = RETRY_MS } = {}) {
+  constructor(
+    storage: OutboxStorage,
+    ask: Ask,
+    { now = Date.now, retry_ms = RETRY_MS, upload = nowhere as Upload } = {},
+  ) {
     this.#storage = storage
     this.#ask = ask
+    this.#upload = upload
     this.#now = now
     this.#retry_ms = retry_ms
   }
@@ -140,8 +154,13 @@ export class Sender {
     }
   }
 
-  #carry({ sid, id, ask }: OutboxItem): Promise<unknown> {
+  async #carry({ sid, id, ask, pictures = [] }: OutboxItem): Promise<unknown> {
     if (ask.what === 'create') return this.#ask('create', { sid, meta: ask.meta, place: ask.place })
+    for (const { hash, box } of pictures) {
+      if (this.#stored.has(hash)) continue
+      await this.#upload(sid, { hash, box })
+      this.#stored.add(hash)
+    }
     const { kind, body, place } = ask
     return this.#ask('command', { sid, id, kind, body, ...(place ? { place } : {}) })
   }

@@ -1,9 +1,22 @@
-import { useMemo, type ReactElement } from 'react'
-import { isTrueCall, questionOf } from '@baton/shared/view/call.ts'
+import type { Mode } from '@baton/shared/guest.ts'
+import type { Rule } from '@baton/shared/journal.ts'
+import { isTrueCall, questionOf, revealed } from '@baton/shared/view/call.ts'
 import type { Approval } from '@baton/shared/view/items.ts'
-import type { OutboxItem } from '../store/outbox.ts'
 import { lastPart } from '@baton/shared/view/units.ts'
+import { useMemo, useState, type ReactElement } from 'react'
+import { modeName } from '../store/modes.ts'
+import type { OutboxItem } from '../store/outbox.ts'
+import type { Always } from '../store/rule-words.ts'
+import { AlwaysStep } from './AlwaysStep.tsx'
 import { CallView } from './CallView.tsx'
+import { Markdown } from './Markdown.tsx'
+
+/** What a person decides. `mode`: the session goes on in it, told before the decision. */
+export interface Decided {
+  approved: boolean
+  always?: Rule
+  mode?: Mode
+}
 
 /**
  * One call that waits for a decision: the whole of it, then Deny and Approve. It leaves when the journal says that the
@@ -11,6 +24,7 @@ import { CallView } from './CallView.tsx'
  */
 export function ApprovalCard({
   approval,
+  always,
   given,
   connected,
   runner,
@@ -20,6 +34,8 @@ export function ApprovalCard({
   onRetry,
 }: {
   approval: Approval
+  /** The rule that "always" would mean; undefined: none is about such a call. */
+  always: Always | undefined
   /** This device's decision, on its way. */
   given: OutboxItem | undefined
   connected: boolean
@@ -29,18 +45,27 @@ export function ApprovalCard({
   where: string
   /** Why this device can decide nothing any more. */
   removed: string | undefined
-  onDecide: (approved: boolean) => void
+  onDecide: (decided: Decided) => void
   onRetry: (id: string) => void
 }): ReactElement {
   const is_true = useMemo(() => isTrueCall(approval), [approval])
-  const question = questionOf(approval.name)
+  const [step, setStep] = useState<'decide' | 'always'>('decide')
+  const plan = planOf(approval)
+  const [mode, setMode] = useState<Mode>('ask')
+  const question = plan === undefined ? questionOf(approval.name) : 'Go ahead with this plan?'
   return (
     <section className="approval-card" aria-label={`Approval: ${question}`}>
       <div>
         <h2>{question}</h2>
         {where && <p className="small quiet">{where}</p>}
       </div>
-      <CallView name={approval.name} input={approval.input} />
+      {plan === undefined ? (
+        <CallView name={approval.name} input={approval.input} />
+      ) : (
+        <div className="plan" role="region" aria-label="Plan" tabIndex={0}>
+          <Markdown text={revealed(plan)} />
+        </div>
+      )}
       {!is_true && (
         <p className="small problem" role="alert">
           What is shown here is not what would run: the call and its digest differ. It can’t be approved.
@@ -55,15 +80,22 @@ export function ApprovalCard({
             </button>
           )}
         </div>
+      ) : step === 'always' && always && removed === undefined ? (
+        <AlwaysStep
+          always={always}
+          onBack={() => setStep('decide')}
+          onApprove={(rule) => onDecide({ approved: true, always: rule })}
+        />
       ) : (
-        <>
+        <div className="decision">
           {removed !== undefined && <p className="small problem">{removed}</p>}
+          {plan !== undefined && <PlanMode mode={mode} onChoose={setMode} />}
           <div className="decide">
             <button
               type="button"
               className="button"
               disabled={removed !== undefined}
-              onClick={() => onDecide(false)}
+              onClick={() => onDecide({ approved: false })}
             >
               Deny
             </button>
@@ -71,14 +103,49 @@ export function ApprovalCard({
               type="button"
               className="button primary"
               disabled={!is_true || removed !== undefined}
-              onClick={() => onDecide(true)}
+              onClick={() => onDecide({ approved: true, ...(plan === undefined ? {} : { mode }) })}
             >
               Approve
             </button>
           </div>
-        </>
+          {always && (
+            <button
+              type="button"
+              className="button bare"
+              disabled={!is_true || removed !== undefined}
+              onClick={() => setStep('always')}
+            >
+              Always for this session…
+            </button>
+          )}
+        </div>
       )}
     </section>
+  )
+}
+
+/** The plan that a call proposes, if that is all that it says: any other field shows as a call does, whole (C11). */
+function planOf({ name, input }: Approval): string | undefined {
+  const { plan, ...rest } = input
+  return name === 'propose_plan' && typeof plan === 'string' && Object.keys(rest).length === 0
+    ? plan
+    : undefined
+}
+
+/** How the session goes on once the plan is approved. */
+function PlanMode({ mode, onChoose }: { mode: Mode; onChoose: (mode: Mode) => void }): ReactElement {
+  return (
+    <fieldset className="then">
+      <legend className="small quiet">Then it may</legend>
+      <div className="segments">
+        {(['ask', 'edit'] as const).map((other) => (
+          <label key={other}>
+            <input type="radio" name="then" checked={other === mode} onChange={() => onChoose(other)} />
+            <span>{modeName(other)}</span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
   )
 }
 

@@ -1,13 +1,11 @@
 import { explain } from '@baton/shared/errors.ts'
 import { fromUtf8 } from '@baton/shared/bytes.ts'
 import type { Json } from '@baton/shared/guest.ts'
-import { useContext, useState, createContext, type ReactElement, type ReactNode } from 'react'
+import { useContext, useState, type ReactElement, type ReactNode } from 'react'
 import type { BlobRef } from '@baton/shared/view/items.ts'
 import { size } from '@baton/shared/view/units.ts'
 import { usePaired } from './hooks.ts'
-
-/** The session whose blobs the parts below fetch. */
-export const SidContext = createContext('')
+import { SidContext } from './sid.ts'
 
 /** A result too long for the journal: its start and end, and the whole on demand. */
 export function BlobText({

@@ -9,14 +9,18 @@ import {
   type ReactElement,
   type ReactNode,
 } from 'react'
+import type { Said } from '../net/commands.ts'
+import { DELIVERIES, chooseDelivery, delivery, type Delivery } from '../store/delivery.ts'
 import { joined } from '../store/drafts.ts'
+import { PHOTOS_MAX, type Photo } from '../store/photos.ts'
 import { Icon } from './icons.tsx'
-import { useMedia, usePaired, useRemoved } from './hooks.ts'
+import { useCell, useMedia, usePaired, useRemoved } from './hooks.ts'
+import { DraftPhotos } from './Photos.tsx'
 import { unkeptWords } from './Unkept.tsx'
 
 /** What the button beside the text does. */
 export type Action =
-  { do: 'send'; label: 'Send' | 'Queue' | 'New session' } | { do: 'stop'; stopping: boolean }
+  { do: 'send'; label: 'Send' | 'New session' } | { do: 'deliver' } | { do: 'stop'; stopping: boolean }
 
 /**
  * The text a person types: kept as a draft on every keystroke (F15), given away only when `onSend` has made it durable.
@@ -27,6 +31,7 @@ export function Composer({
   draft,
   placeholder,
   action,
+  offer,
   disabled: unable = false,
   children,
   onSend,
@@ -37,21 +42,27 @@ export function Composer({
   draft: string
   placeholder: string
   action: (empty: boolean) => Action
+  /** The agent works: the person chooses whether a prompt queues or steers. */
+  offer?: boolean
   disabled?: boolean
   /** What stands below the text, beside the button. */
   children?: ReactNode
-  onSend: (text: string) => Promise<void>
+  onSend: (said: Said) => Promise<void>
   onStop?: () => void
-  /** Text to put back in front of the draft, e.g. of a discarded prompt; each object once. */
-  inserted?: { text: string } | undefined
+  /** What to put back in front of the draft, e.g. of a discarded prompt; each object once. */
+  inserted?: { text: string; photos?: readonly Photo[] } | undefined
 }): ReactElement {
   const { drafts } = usePaired()
   const [text, setText] = useState('')
   const [problem, setProblem] = useState('')
+  const [photos, setPhotos] = useState<readonly Photo[]>([])
+  const [reading, setReading] = useState(0)
+  const how = useCell(delivery)
   const touched = useRef(false)
+  const files = useRef<HTMLInputElement>(null)
   const area = useRef<HTMLTextAreaElement>(null)
   const touch = useMedia('(pointer: coarse)')
-  const empty = text.trim() === ''
+  const empty = text.trim() === '' && photos.length === 0
   const next = action(empty)
   const removed = useRemoved()
   const disabled = unable || removed !== undefined
@@ -60,8 +71,12 @@ export function Composer({
     let current = true
     touched.current = false
     setText('')
+    setPhotos([])
     void drafts.load(draft).then((saved) => {
       if (current && !touched.current) setText(saved)
+    })
+    void drafts.photos(draft).then((saved) => {
+      if (current && saved.length > 0) setPhotos((now) => [...saved, ...now])
     })
     return () => {
       current = false
@@ -74,9 +89,48 @@ export function Composer({
     drafts.save(draft, value)
   }
 
+  function keepPhotos(next: readonly Photo[]): void {
+    setPhotos(next)
+    drafts.savePhotos(draft, next).catch((error: unknown) => setProblem(unkeptWords(error, 'Photo not kept')))
+  }
+
+  async function attach(list: FileList | null): Promise<void> {
+    const chosen = [...(list ?? [])]
+    if (files.current) files.current.value = ''
+    if (chosen.length === 0) return
+    setProblem('')
+    setReading((count) => count + chosen.length)
+    const room = PHOTOS_MAX - photos.length
+    const refused = chosen.length > room ? [`A prompt carries at most ${PHOTOS_MAX} photos.`] : []
+    const read: Photo[] = []
+    try {
+      const { preparePhoto } = await import('./prepare-photo.ts')
+      for (const file of chosen.slice(0, room)) {
+        // One after the other: each takes much memory while it is decoded.
+        await preparePhoto(file).then(
+          (photo) => read.push(photo),
+          (error: unknown) => refused.push(error instanceof Error ? error.message : String(error)),
+        )
+      }
+    } catch {
+      refused.push('The part that reads photos could not be loaded. Try again when the connection is back.')
+    }
+    setReading((count) => count - chosen.length)
+    if (refused.length > 0) setProblem(refused.join(' '))
+    if (read.length > 0) keepPhotos([...photos, ...read])
+  }
+
   useEffect(() => {
     if (!inserted) return
     touched.current = true
+    const back = inserted.photos ?? []
+    if (back.length > 0) {
+      setPhotos((before) => {
+        const all = [...back, ...before]
+        drafts.savePhotos(draft, all).catch(() => undefined)
+        return all
+      })
+    }
     setText((before) => {
       const text = joined(inserted.text, before)
       drafts.save(draft, text)
@@ -99,16 +153,22 @@ export function Composer({
       onStop?.()
       return
     }
-    if (empty || disabled) return
+    if (empty || disabled || reading > 0) return
     const sent = text
     drafts.forget(draft)
     setText('')
+    setPhotos([])
     setProblem('')
     try {
-      await onSend(sent.trim())
+      await onSend({
+        text: sent.trim(),
+        ...(photos.length > 0 && { photos }),
+        ...(next.do === 'deliver' && how === 'steer' && { steer: true }),
+      })
     } catch (error) {
       setProblem(unkeptWords(error))
       change(sent)
+      setPhotos(photos)
     }
   }
 
@@ -116,7 +176,7 @@ export function Composer({
     if (event.key !== 'Enter' || event.nativeEvent.isComposing || event.keyCode === COMPOSING) return
     if (event.metaKey || event.ctrlKey || (!touch && !event.shiftKey && !event.altKey)) {
       event.preventDefault()
-      if (next.do === 'send') void submit()
+      if (next.do !== 'stop') void submit()
     }
   }
 
@@ -128,6 +188,13 @@ export function Composer({
         </p>
       )}
       {removed !== undefined && <p className="small problem">{removed}</p>}
+      <DraftPhotos photos={photos} onRemove={(index) => keepPhotos(photos.filter((_, i) => i !== index))} />
+      {reading > 0 && (
+        <p className="small quiet" role="status">
+          Reading {reading === 1 ? 'the photo' : `${reading} photos`}…
+        </p>
+      )}
+      {offer && !empty && <DeliveryChoice />}
       <textarea
         ref={area}
         rows={1}
@@ -140,6 +207,25 @@ export function Composer({
         onKeyDown={onKeyDown}
       />
       <div className="composer-foot">
+        <button
+          type="button"
+          className="icon-button attach"
+          aria-label="Attach photos"
+          disabled={disabled}
+          onMouseDown={keepFocus}
+          onClick={() => files.current?.click()}
+        >
+          <Icon name="image" size={22} />
+        </button>
+        <input
+          ref={files}
+          type="file"
+          accept="image/*"
+          multiple
+          hidden
+          aria-label="Photos to attach"
+          onChange={(event) => void attach(event.target.files)}
+        />
         <div className="composer-side">{children}</div>
         {next.do === 'stop' ? (
           <button
@@ -155,16 +241,47 @@ export function Composer({
           <button
             type="submit"
             className="button primary"
-            {...(next.label === 'New session' ? { 'aria-label': 'Start new session' } : {})}
+            {...(next.do === 'send' && next.label === 'New session'
+              ? { 'aria-label': 'Start new session' }
+              : {})}
             onMouseDown={keepFocus}
-            disabled={empty || disabled}
+            disabled={empty || disabled || reading > 0}
           >
-            {next.label === 'New session' ? 'Start' : next.label}
+            {labelOf(next, how)}
             <Icon name="up" size={18} />
           </button>
         )}
       </div>
     </form>
+  )
+}
+
+function labelOf(next: Exclude<Action, { do: 'stop' }>, how: Delivery): string {
+  if (next.do === 'deliver') return how === 'steer' ? 'Steer' : 'Queue'
+  return next.label === 'New session' ? 'Start' : next.label
+}
+
+/** Whether a prompt waits for the end of the turn or joins it, and what that means. */
+function DeliveryChoice(): ReactElement {
+  const how = useCell(delivery)
+  return (
+    <fieldset className="delivery">
+      <legend className="only-read">While the agent works</legend>
+      <div className="segments">
+        {DELIVERIES.map(({ delivery: other, name }) => (
+          <label key={other}>
+            <input
+              type="radio"
+              name="delivery"
+              checked={other === how}
+              onChange={() => chooseDelivery(other)}
+            />
+            <span>{name}</span>
+          </label>
+        ))}
+      </div>
+      <p className="small quiet">{DELIVERIES.find((other) => other.delivery === how)?.means}</p>
+    </fieldset>
   )
 }
 

@@ -1,12 +1,15 @@
 import { newId } from '@baton/shared/keys.ts'
-import { useEffect, useState, type ReactElement } from 'react'
-import { newSession } from '../net/commands.ts'
+import { lazy, Suspense, useEffect, useState, type ReactElement } from 'react'
+import { newSession, type Said } from '../net/commands.ts'
 import { navigate } from '../router.ts'
 import type { Runner } from '../store/account.ts'
 import type { LastUsed } from '../store/db.ts'
 import { NEW_SESSION } from '../store/drafts.ts'
+import { modeName } from '../store/modes.ts'
 import { Composer } from './Composer.tsx'
 import { usePaired, useRunners } from './hooks.ts'
+
+const ModeSheet = lazy(() => import('./ModeSheet.tsx'))
 
 /** What a new session starts with: what was used last where it still exists, else the first runner that is online. */
 export function defaultsOf(runners: readonly Runner[], last: Partial<LastUsed>): LastUsed | undefined {
@@ -33,6 +36,7 @@ export function NewSession(): ReactElement {
   const { hub, db } = usePaired()
   const runners = useRunners()
   const [chosen, setChosen] = useState<Partial<LastUsed>>({})
+  const [choosing, setChoosing] = useState(false)
   useEffect(() => {
     void db
       .get('last', 'new-session')
@@ -42,55 +46,69 @@ export function NewSession(): ReactElement {
   const use = defaultsOf(runners, chosen)
   const runner = runners.find(({ device }) => device === use?.runner)
 
-  async function start(text: string): Promise<void> {
+  async function start(said: Said): Promise<void> {
     if (!use) return
     const sid = newId()
-    await hub.outbox.enqueue(newSession(hub.keyOf(sid), { sid, text, ...use }), NEW_SESSION)
+    await hub.outbox.enqueue(newSession(hub.keyOf(sid), { sid, ...said, ...use }), NEW_SESSION)
     void db.put('last', use, 'new-session').catch(() => undefined)
     navigate(`/s/${sid}`)
   }
 
   return (
-    <Composer
-      draft={NEW_SESSION}
-      placeholder="What should be done?"
-      action={() => ({ do: 'send', label: 'New session' })}
-      disabled={!use}
-      onSend={start}
-    >
-      {use && runner ? (
-        <>
-          <Pick
-            label="Runner"
-            value={use.runner}
-            options={runners
-              .filter(({ about }) => about && about.workspaces.length > 0)
-              .map(({ device, about, online }) => [
-                device,
-                online ? (about?.name ?? '') : `${about?.name} (away)`,
-              ])}
-            onPick={(device) => setChosen({ ...chosen, runner: device })}
+    <>
+      <Composer
+        draft={NEW_SESSION}
+        placeholder="What should be done?"
+        action={() => ({ do: 'send', label: 'New session' })}
+        disabled={!use}
+        onSend={start}
+      >
+        {use && runner ? (
+          <>
+            <Pick
+              label="Runner"
+              value={use.runner}
+              options={runners
+                .filter(({ about }) => about && about.workspaces.length > 0)
+                .map(({ device, about, online }) => [
+                  device,
+                  online ? (about?.name ?? '') : `${about?.name} (away)`,
+                ])}
+              onPick={(device) => setChosen({ ...chosen, runner: device })}
+            />
+            <Pick
+              label="Workspace"
+              value={use.workspace}
+              options={(runner.about?.workspaces ?? []).map(({ path, name }) => [path, name])}
+              onPick={(workspace) => setChosen({ ...chosen, workspace })}
+            />
+            <button
+              type="button"
+              className={use.mode === 'full' ? 'pick bold' : 'pick'}
+              aria-label={`Mode: ${modeName(use.mode)}`}
+              aria-haspopup="dialog"
+              onClick={() => setChoosing(true)}
+            >
+              {modeName(use.mode)}
+            </button>
+          </>
+        ) : (
+          <p className="small quiet">No runner is known yet. Start one: baton runner</p>
+        )}
+      </Composer>
+      {choosing && use && (
+        <Suspense fallback={null}>
+          <ModeSheet
+            mode={use.mode}
+            onChoose={(mode) => {
+              setChosen({ ...chosen, mode })
+              setChoosing(false)
+            }}
+            onClose={() => setChoosing(false)}
           />
-          <Pick
-            label="Workspace"
-            value={use.workspace}
-            options={(runner.about?.workspaces ?? []).map(({ path, name }) => [path, name])}
-            onPick={(workspace) => setChosen({ ...chosen, workspace })}
-          />
-          <Pick
-            label="Mode"
-            value={use.mode}
-            options={[
-              ['ask', 'Ask first'],
-              ['full', 'Full access'],
-            ]}
-            onPick={(mode) => setChosen({ ...chosen, mode: mode === 'full' ? 'full' : 'ask' })}
-          />
-        </>
-      ) : (
-        <p className="small quiet">No runner is known yet. Start one: baton runner</p>
+        </Suspense>
       )}
-    </Composer>
+    </>
   )
 }
 

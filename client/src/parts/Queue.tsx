@@ -23,21 +23,21 @@ export function Queue({
   /** Why this device sends nothing any more. */
   removed: string | undefined
   onRetry: (id: string) => void
-  onDiscard: (id: string, text: string) => void
+  onDiscard: (id: string) => void
 }): ReactElement | null {
   const own = new Set(items.map((item) => item.id))
   const others = waiting.filter((other) => !own.has(other.id))
   if (items.length + others.length === 0) return null
   return (
     <ul role="list" className="queue" aria-label="Queued">
-      {others.map(({ id, text }) => (
+      {others.map(({ id, text, photos, steer }) => (
         <li key={id}>
-          <p className={ended ? undefined : 'ellipsis'}>{text}</p>
-          <p className="small quiet">{ended ? NOT_TAKEN : 'Waits for the agent'}</p>
+          <p className={ended ? undefined : 'ellipsis'}>{withPhotos(text, photos)}</p>
+          <p className="small quiet">{ended ? NOT_TAKEN : waitWords(busy, steer)}</p>
         </li>
       ))}
       {items.map((item) => {
-        const text = item.shown.as === 'prompt' ? item.shown.text : NAMES[item.shown.as]
+        const text = item.shown.as === 'prompt' ? wordsOf(item) : NAMES[item.shown.as]
         return (
           <li key={item.id} className={item.state}>
             <p className={ended ? undefined : 'ellipsis'}>{text}</p>
@@ -51,7 +51,7 @@ export function Queue({
                     Try again
                   </button>
                 )}
-                <button type="button" className="button bare" onClick={() => onDiscard(item.id, text)}>
+                <button type="button" className="button bare" onClick={() => onDiscard(item.id)}>
                   {item.shown.as === 'prompt' ? 'Back to draft' : 'Discard'}
                 </button>
               </div>
@@ -65,7 +65,31 @@ export function Queue({
 
 const NOT_TAKEN = 'Not taken: the session has ended'
 
-export const NAMES = { decision: 'Decision', move: 'Move', stop: 'Stop', hidden: 'New session' } as const
+export const NAMES = {
+  decision: 'Decision',
+  move: 'Move',
+  stop: 'Stop',
+  mode: 'Change of mode',
+  settings: 'Change of settings',
+  compact: 'Compact now',
+  document: 'Change of a note',
+  hidden: 'New session',
+} as const
+
+function wordsOf({ shown, pictures = [] }: OutboxItem): string {
+  return withPhotos(shown.as === 'prompt' ? shown.text : '', pictures.length)
+}
+
+function withPhotos(text: string, count: number): string {
+  const photos = count === 0 ? '' : count === 1 ? '1 photo' : `${count} photos`
+  return [text, photos].filter(Boolean).join(' · ')
+}
+
+/** What a prompt that the relay has waits for. */
+function waitWords(busy: boolean, steer: boolean): string {
+  if (!busy) return 'Waits for a runner'
+  return steer ? 'Reaches the agent at its next step' : 'Waits for the end of the turn'
+}
 
 function stateWords(
   item: OutboxItem,
@@ -81,7 +105,8 @@ function stateWords(
       return connected ? 'Sending…' : 'Kept here; sent when the connection is back'
     case 'acknowledged':
       if (ended) return NOT_TAKEN
-      return busy ? 'Waits for the agent' : 'Waits for a runner'
+      if (item.shown.as !== 'prompt') return busy ? 'Waits for the agent' : 'Waits for a runner'
+      return waitWords(busy, item.shown.steer ?? false)
     case 'refused':
       return item.error?.message ?? 'The relay refused it.'
   }

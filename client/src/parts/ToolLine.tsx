@@ -1,5 +1,5 @@
 import { useCallback, useState, type ReactElement } from 'react'
-import { targetOf, verbOf } from '@baton/shared/view/call.ts'
+import { revealed, targetOf, verbOf } from '@baton/shared/view/call.ts'
 import type { ToolItem } from '@baton/shared/view/items.ts'
 import { readToolResult } from '@baton/shared/view/results.ts'
 import { duration } from '@baton/shared/view/units.ts'
@@ -8,14 +8,20 @@ import { CallView } from './CallView.tsx'
 import { UnifiedDiff } from './Diff.tsx'
 import { Icon } from './icons.tsx'
 import { Output } from './Output.tsx'
+import { SentPhotos } from './Photos.tsx'
+
+type Decided = NonNullable<NonNullable<ToolItem['approval']>['decided']>
 
 /** One line for a call; opens to all that went in and came out. */
 export function ToolLine({
   item,
+  output,
   open,
   onToggle,
 }: {
   item: ToolItem
+  /** What it has put out so far, while it runs; its newest lines show. */
+  output?: string | undefined
   open: boolean
   onToggle: () => void
 }): ReactElement {
@@ -28,8 +34,25 @@ export function ToolLine({
         <code className="ellipsis target">{target}</code>
         <span className="after small quiet">{afterWords(item)}</span>
       </button>
+      {output !== undefined && <LiveOutput text={output} />}
       {open && <Inside item={item} />}
     </div>
+  )
+}
+
+const LIVE_LINES = 5
+/** A line of a progress bar can be very long, and more than this is never seen. */
+const LIVE_CHARS_MAX = 4_000
+
+/** The end of what a running call puts out. Not announced: it may change many times a second. */
+function LiveOutput({ text }: { text: string }): ReactElement {
+  const lines = text.slice(-LIVE_CHARS_MAX).trimEnd().split('\n').slice(-LIVE_LINES)
+  // A carriage return begins the line anew, as on a terminal.
+  const shown = lines.map((line) => line.slice(line.trimEnd().lastIndexOf('\r') + 1))
+  return (
+    <pre className="live-output" role="region" aria-label="Output so far">
+      {revealed(shown.join('\n'))}
+    </pre>
   )
 }
 
@@ -78,7 +101,8 @@ function afterWords(item: ToolItem): string {
     case 'approval':
       return 'waits for you'
     case 'denied':
-      return 'denied'
+      // By a rule or the mode when no device did.
+      return item.approval?.decided?.device === '' ? 'not allowed' : 'denied'
     case 'stopped':
       return 'stopped'
     case 'interrupted':
@@ -99,7 +123,7 @@ function afterWords(item: ToolItem): string {
 
 function Inside({ item }: { item: ToolItem }): ReactElement {
   const diff = item.result?.detail?.['diff']
-  const note = item.approval?.decided?.note
+  const decided = item.approval?.decided
   return (
     <div className="tool-inside">
       {typeof diff === 'string' && diff !== '' ? (
@@ -107,11 +131,12 @@ function Inside({ item }: { item: ToolItem }): ReactElement {
       ) : (
         <CallView name={item.name} input={item.input} />
       )}
-      {note && <p className="small quiet">“{note}”</p>}
+      {decided && decisionWords(decided) !== '' && <p className="small quiet">{decisionWords(decided)}</p>}
       {item.error && <p className="small problem">{errorWords(item)}</p>}
       {item.result && item.result.text !== '' && !saidByDiff(item) && (
         <Output text={item.result.text} label="Output" />
       )}
+      {item.result?.images && <SentPhotos images={item.result.images} name="Picture" />}
       {item.blob && (
         <BlobText blob={item.blob} read={(json) => readToolResult(json).text}>
           {(text) => <Output text={text} label="Output" />}
@@ -119,6 +144,13 @@ function Inside({ item }: { item: ToolItem }): ReactElement {
       )}
     </div>
   )
+}
+
+/** By whom, where nobody was asked; and what was said with it. */
+function decisionWords({ approved, device, note }: Decided): string {
+  if (device !== '') return note === undefined ? '' : `“${note}”`
+  if (note !== undefined) return note
+  return approved ? 'Allowed by a rule or the mode; nobody was asked.' : 'Not allowed by a rule or the mode.'
 }
 
 /** `Edited prices.ts: one replacement.` adds nothing to the change itself. */

@@ -1,11 +1,14 @@
-import { memo, type ReactElement } from 'react'
-import type { Handoff, Item } from '@baton/shared/view/items.ts'
+import { memo, useContext, type ReactElement } from 'react'
+import type { EventItem, Handoff, Item, ToolItem } from '@baton/shared/view/items.ts'
 import { readModelText } from '@baton/shared/view/results.ts'
-import type { Moving } from '@baton/shared/view/transcript.ts'
-import { handoffWords, movingWords } from '@baton/shared/view/words.ts'
+import type { Moving, Retrying } from '@baton/shared/view/transcript.ts'
+import { handoffWords, movingWords, retryWords, todoOf } from '@baton/shared/view/words.ts'
+import { AgainContext } from './again.ts'
 import { BlobText } from './BlobText.tsx'
+import { useNow } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Markdown } from './Markdown.tsx'
+import { SentPhotos } from './Photos.tsx'
 import { ToolLine } from './ToolLine.tsx'
 
 /** What stands at the end of a transcript while it goes on. */
@@ -14,8 +17,13 @@ export type TailRow =
   | { kind: 'thinking'; id: string }
   | { kind: 'moving'; id: string; moving: Moving }
   | { kind: 'away'; id: string; runner: string }
+  | { kind: 'retrying'; id: string; retry: Retrying }
+  | { kind: 'again'; id: string }
 
-export type Row = Item | TailRow
+/** A call that runs, with the newest lines of its output. */
+export type RunningRow = ToolItem & { output: string }
+
+export type Row = Item | RunningRow | TailRow
 
 export const TranscriptRow = memo(function TranscriptRow({
   row,
@@ -33,7 +41,8 @@ export const TranscriptRow = memo(function TranscriptRow({
       return (
         <div className="line-prompt">
           <span className="only-read">You: </span>
-          <p>{row.text}</p>
+          {row.images && <SentPhotos images={row.images} />}
+          {row.text !== '' && <p>{row.text}</p>}
         </div>
       )
     case 'text':
@@ -67,16 +76,22 @@ export const TranscriptRow = memo(function TranscriptRow({
         </p>
       )
     case 'tool':
-      return <ToolLine item={row} open={open} onToggle={() => onToggle(row.id)} />
+      return (
+        <ToolLine
+          item={row}
+          output={'output' in row ? row.output : undefined}
+          open={open}
+          onToggle={() => onToggle(row.id)}
+        />
+      )
     case 'handoff':
       return <HandoffLine handoff={row} nameOf={nameOf} />
     case 'event':
-      return (
-        <p className={row.tone === 'error' ? 'line-quiet problem' : 'line-quiet'}>
-          {row.tone === 'error' && <Icon name="warning" size={16} />}
-          <span>{row.text}</span>
-        </p>
-      )
+      return <EventLine event={row} />
+    case 'retrying':
+      return <RetryLine retry={row.retry} />
+    case 'again':
+      return <AgainLine />
     case 'stop':
       return <p className="line-quiet">Stopped from {nameOf(row.device)}.</p>
     case 'moving':
@@ -96,6 +111,52 @@ export const TranscriptRow = memo(function TranscriptRow({
       )
   }
 })
+
+function EventLine({ event }: { event: EventItem }): ReactElement {
+  if (event.divides) {
+    return (
+      <div className="line-handoff quiet" role="separator" aria-label={event.text}>
+        <span className="small">{event.text}</span>
+      </div>
+    )
+  }
+  if (event.tone === 'quiet') {
+    return (
+      <p className="line-quiet">
+        <span>{event.text}</span>
+      </p>
+    )
+  }
+  return (
+    <p className="line-quiet problem">
+      <Icon name="warning" size={16} />
+      <span>{[event.text, todoOf(event)].filter(Boolean).join(' ')}</span>
+    </p>
+  )
+}
+
+/** The model could not be asked; the next attempt, counted down. */
+function RetryLine({ retry }: { retry: Retrying }): ReactElement {
+  const now = useNow(1000)
+  return (
+    <p className="line-quiet">
+      <span className="pulse" /> <span>{retryWords(retry, now)}</span>
+    </p>
+  )
+}
+
+/** After an error: the conversation is whole, and goes on when a person says so. */
+function AgainLine(): ReactElement | null {
+  const onAgain = useContext(AgainContext)
+  if (!onAgain) return null
+  return (
+    <p className="line-again">
+      <button type="button" className="button" onClick={onAgain}>
+        Try again
+      </button>
+    </p>
+  )
+}
 
 function HandoffLine({
   handoff,

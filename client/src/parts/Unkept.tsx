@@ -3,15 +3,15 @@ import type { ReactElement } from 'react'
 import type { NewOutboxItem } from '../store/outbox.ts'
 import { NAMES } from './Queue.tsx'
 
-/** A tap that this browser could not store: it was not sent, and nothing else will try it. */
+/** What a tap meant and this browser could not store: it was not sent, and nothing else will try it. */
 export interface UnkeptTap {
-  item: NewOutboxItem
+  items: readonly NewOutboxItem[]
   error: unknown
 }
 
 /** Says that a tap came to nothing, and offers it again under the same id (F32). */
 export function Unkept({
-  tap: { item, error },
+  tap: { items, error },
   onRetry,
   onDiscard,
 }: {
@@ -19,7 +19,8 @@ export function Unkept({
   onRetry: () => void
   onDiscard: () => void
 }): ReactElement {
-  const what = item.shown.as === 'prompt' ? 'Message' : NAMES[item.shown.as]
+  const as = items.at(-1)?.shown.as ?? 'hidden'
+  const what = as === 'prompt' ? 'Message' : NAMES[as]
   return (
     <div className="unkept" role="alert">
       <p className="small problem">{unkeptWords(error, `${what} not kept`)}</p>

@@ -15,6 +15,9 @@ const PATHS = {
   settings: 'M4 7h9m4 0h3M4 17h3m4 0h9M15 4.5v5M9 14.5v5',
   clock: 'M12 7v5l3 2M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18z',
   warning: 'M12 9v4m0 3.2v.1M12 4L3 19.5h18z',
+  image: 'M4 5h16v14H4zM4 16.5l4.5-4.5 4 4 3-3 4.5 4.5M15.5 9v.1',
+  more: 'M5 12v.1M12 12v.1M19 12v.1',
+  note: 'M6 4h12v16H6zM9 9h6M9 13h6',
   lock: 'M7 11V8a5 5 0 0 1 10 0v3M6 11h12v9H6z',
 } as const
 

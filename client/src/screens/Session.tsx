@@ -1,18 +1,30 @@
+import type { Mode } from '@baton/shared/guest.ts'
 import type { Placement, SessionInfo } from '@baton/shared/protocol.ts'
-import { useCallback, useEffect, useMemo, useState, type ReactElement } from 'react'
-import { decision, move, prompt, stop } from '../net/commands.ts'
-import type { Live, LiveView } from '../net/live.ts'
+import { readTodos, todoWords } from '@baton/shared/view/documents.ts'
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState, type ReactElement } from 'react'
+import {
+  compact,
+  decision,
+  document,
+  mode,
+  move,
+  prompt,
+  settings,
+  stop,
+  type Said,
+} from '../net/commands.ts'
+import { Live, type LiveView } from '../net/live.ts'
 import { Announcer } from '../parts/Announcer.tsx'
-import { ApprovalCard, whereWords } from '../parts/ApprovalCard.tsx'
-import { SidContext } from '../parts/BlobText.tsx'
+import { AgainContext } from '../parts/again.ts'
+import { ApprovalCard, whereWords, type Decided } from '../parts/ApprovalCard.tsx'
 import { Composer, type Action } from '../parts/Composer.tsx'
 import { Ended } from '../parts/Ended.tsx'
 import { useCell, useDevices, usePaired, useRemoved, useRunners } from '../parts/hooks.ts'
-import { Icon } from '../parts/icons.tsx'
-import { Link } from '../parts/Link.tsx'
 import { MoveSheet } from '../parts/MoveSheet.tsx'
 import { sameAgain } from '../parts/NewSession.tsx'
 import { Queue } from '../parts/Queue.tsx'
+import { SessionHead } from '../parts/SessionHead.tsx'
+import { SidContext } from '../parts/sid.ts'
 import { TranscriptList } from '../parts/TranscriptList.tsx'
 import { movingWords } from '@baton/shared/view/words.ts'
 import type { Row } from '../parts/TranscriptRow.tsx'
@@ -21,14 +33,28 @@ import { nameOf, type Runner } from '../store/account.ts'
 import { joined } from '../store/drafts.ts'
 import type { Approval } from '@baton/shared/view/items.ts'
 import type { NewOutboxItem, OutboxItem } from '../store/outbox.ts'
-import { isThinking, pendingApprovals, type Transcript } from '@baton/shared/view/transcript.ts'
+import { photosOf, type Photo } from '../store/photos.ts'
+import { alwaysOf } from '../store/rule-words.ts'
+import {
+  isThinking,
+  liveOutputs,
+  liveTexts,
+  pendingApprovals,
+  retryOf,
+  type Transcript,
+} from '@baton/shared/view/transcript.ts'
+
+// Behind a tap each.
+const ModeSheet = lazy(() => import('../parts/ModeSheet.tsx'))
+const Notes = lazy(() => import('../parts/Notes.tsx'))
+const SessionMenu = lazy(() => import('../parts/SessionMenu.tsx'))
 
 /** A session that is on screen; `wide`: the list stands beside it. */
 export function Session({ sid, wide }: { sid: string; wide: boolean }): ReactElement {
   const { hub } = usePaired()
   const [live, setLive] = useState<Live | undefined>()
   useEffect(() => {
-    const watched = hub.watch(sid)
+    const watched = hub.watch(sid, Live)
     setLive(watched.live)
     return watched.release
   }, [hub, sid])
@@ -49,8 +75,8 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
   const outbox = useCell(hub.outbox.items).filter((item) => item.sid === sid)
   const runners = useRunners()
   const devices = useDevices()
-  const [moving, setMoving] = useState(false)
-  const [inserted, setInserted] = useState<{ text: string } | undefined>()
+  const [sheet, setSheet] = useState<'move' | 'mode' | 'menu' | 'notes' | undefined>()
+  const [inserted, setInserted] = useState<{ text: string; photos: readonly Photo[] } | undefined>()
   const [returned, setReturned] = useState(0)
   const [unkept, setUnkept] = useState<UnkeptTap | undefined>()
 
@@ -68,42 +94,75 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
   const holder = runners.find(({ device }) => device === session?.holder)
   const holds = session?.holder !== undefined && holder?.online !== false
   const rows = useRows(transcript, session, name)
+  const modes_asked = outbox.filter(({ shown, state }) => shown.as === 'mode' && state !== 'refused')
+  const mode_asked = modes_asked.at(-1)?.shown
+  const shown_mode = mode_asked?.as === 'mode' ? mode_asked.mode : transcript.mode
   const title = titleOf(hub.metaOf, session, outbox, sid)
   const busy = session?.status === 'running' || session?.status === 'waiting' || session?.status === 'moving'
   const stopping = outbox.some(({ shown, state }) => shown.as === 'stop' && state !== 'refused')
 
   function action(empty: boolean): Action {
     if (busy && empty) return { do: 'stop', stopping }
-    return { do: 'send', label: busy ? 'Queue' : 'Send' }
+    return busy ? { do: 'deliver' } : { do: 'send', label: 'Send' }
   }
-  async function send(text: string): Promise<void> {
-    await hub.outbox.enqueue([prompt(key, sid, text)], sid)
+  async function send(said: Said): Promise<void> {
+    await hub.outbox.enqueue([prompt(key, sid, said)], sid)
   }
   function moveTo(to: Placement, label: string): void {
-    setMoving(false)
+    setSheet(undefined)
     tap(move(key, sid, to, label))
   }
-  function tap(item: NewOutboxItem): void {
-    setUnkept(undefined)
-    hub.outbox.enqueue([item]).catch((error: unknown) => setUnkept({ item, error }))
+  function modeTo(to: Mode): void {
+    setSheet(undefined)
+    tap(modeChange(to))
   }
-  function discard(id: string, text: string): void {
+  function modeChange(to: Mode): NewOutboxItem {
+    // Those on the way count before this one does.
+    return mode(key, hub.device, sid, to, transcript.revision + modes_asked.length)
+  }
+  function decide(approval: Approval, { approved, always, mode: to }: Decided): void {
+    const decided = decision(key, hub.device, sid, approval, approved, always)
+    // The mode goes first: the agent goes on in it.
+    tap(...(to === undefined || to === shown_mode ? [decided] : [modeChange(to), decided]))
+  }
+  function tap(...items: NewOutboxItem[]): void {
+    setUnkept(undefined)
+    hub.outbox.enqueue(items).catch((error: unknown) => setUnkept({ items, error }))
+  }
+  async function saveNote(change: Parameters<typeof document>[2]): Promise<string> {
+    const item = document(key, sid, change)
+    await hub.outbox.enqueue([item])
+    return item.id
+  }
+  function discard(id: string): void {
     const item = outbox.find((other) => other.id === id)
     hub.outbox.discard(id)
     if (item?.shown.as !== 'prompt') return
-    // Nothing typed is lost: the text goes back to where it was typed.
-    if (!ended) return setInserted({ text })
-    void drafts.load(sid).then((saved) => {
+    const { text } = item.shown
+    const photos = photosOf(item.pictures ?? [], key, sid)
+    // Nothing typed is lost: it goes back to where it was typed.
+    if (!ended) return setInserted({ text, photos })
+    void Promise.all([drafts.load(sid), drafts.photos(sid)]).then(async ([saved, others]) => {
       drafts.save(sid, joined(text, saved))
+      await drafts.savePhotos(sid, [...photos, ...others]).catch(() => undefined)
       setReturned((count) => count + 1)
     })
   }
+  const again = useCallback(
+    () => tap(prompt(key, sid, { text: 'Continue.' })),
+    // What `tap` reaches for never changes for one session.
+    [key, sid],
+  )
 
   const meta = session && hub.metaOf(sid, session.meta)
   const like = sameAgain(runners, {
     ...(place === undefined ? {} : { runner: place }),
     ...(meta && { workspace: meta.workspace, mode: meta.mode }),
   })
+  const closeSheet = (): void => setSheet(undefined)
+  const todos = readTodos(transcript.documents.get('todo')?.value ?? null)
+  const todo = todos && todoWords(todos)
+  const unsent_prompt = outbox.some(({ shown }) => shown.as === 'prompt')
   const move_asked = outbox.find(({ shown }) => shown.as === 'move')
   const shown_in_queue = outbox.filter(
     ({ shown, state }) =>
@@ -116,38 +175,19 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
   return (
     <SidContext value={sid}>
       <div className="screen">
-        <header className="head session-head">
-          {!wide && (
-            <Link to="/" className="icon-button" aria-label="Sessions">
-              <Icon name="back" />
-            </Link>
-          )}
-          <div className="titles">
-            <h1 className="two-lines">{title}</h1>
-            <p className="small quiet ellipsis">
-              {statusWords(session, transcript, holder?.online, place && name(place), move_asked)}
-            </p>
-          </div>
-          {place && ended && (
-            <span className="chip">
-              <span className="chip-dot" />
-              <span className="ellipsis">{name(place)}</span>
-            </span>
-          )}
-          {place && !ended && (
-            <button
-              type="button"
-              className="chip"
-              aria-label={`Runner: ${name(place)}`}
-              aria-haspopup="dialog"
-              onClick={() => setMoving(true)}
-            >
-              <span className={holds ? 'chip-dot on' : 'chip-dot'} />
-              <span className="ellipsis">{name(place)}</span>
-              <Icon name="down" size={16} />
-            </button>
-          )}
-        </header>
+        <SessionHead
+          title={title}
+          words={statusWords(session, transcript, holder?.online, place && name(place), move_asked)}
+          wide={wide}
+          ended={ended}
+          place={place && name(place)}
+          held={holds}
+          mode={shown_mode ?? meta?.mode}
+          changing={mode_asked !== undefined}
+          onMode={() => setSheet('mode')}
+          onMove={() => setSheet('move')}
+          onMenu={() => setSheet('menu')}
+        />
         {view.rolled_back && (
           <div className="bar" role="status">
             <p>
@@ -157,7 +197,9 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
         )}
         <main className="session-main">
           {rows.length > 0 ? (
-            <TranscriptList rows={rows} nameOf={name} />
+            <AgainContext value={removed === undefined && !unsent_prompt ? again : undefined}>
+              <TranscriptList rows={rows} nameOf={name} />
+            </AgainContext>
           ) : (
             <p className="empty quiet">{emptyWords(view, session, connected, outbox.length > 0)}</p>
           )}
@@ -168,6 +210,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
               <ApprovalCard
                 key={approval.effect}
                 approval={approval}
+                always={alwaysOf(approval, transcript.access.get(approval.name), transcript.rules)}
                 given={outbox.findLast(
                   ({ shown }) => shown.as === 'decision' && shown.effect === approval.effect,
                 )}
@@ -179,13 +222,23 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
                   transcript.workspace,
                 )}
                 removed={removed}
-                onDecide={(approved) => tap(decision(key, hub.device, sid, approval, approved))}
+                onDecide={(decided) => decide(approval, decided)}
                 onRetry={(id) => hub.outbox.retry(id)}
               />
             ))}
           </div>
-          {unkept && isOpen(unkept.item, approvals, busy, ended) && (
-            <Unkept tap={unkept} onRetry={() => tap(unkept.item)} onDiscard={() => setUnkept(undefined)} />
+          {unkept && unkept.items.some((item) => isOpen(item, approvals, busy, ended)) && (
+            <Unkept
+              tap={unkept}
+              onRetry={() => tap(...unkept.items)}
+              onDiscard={() => setUnkept(undefined)}
+            />
+          )}
+          {busy && todo && (
+            <button type="button" className="todo-line small quiet" onClick={() => setSheet('notes')}>
+              <span className="only-read">To do: </span>
+              <span className="ellipsis">{todo}</span>
+            </button>
           )}
           <Queue
             items={shown_in_queue}
@@ -204,6 +257,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
               draft={sid}
               placeholder={busy ? 'What should it do next?' : 'Message'}
               action={action}
+              offer={busy}
               inserted={inserted}
               onSend={send}
               onStop={() => tap(stop(key, sid))}
@@ -216,14 +270,44 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
           approvals={approvals}
           nameOf={name}
         />
-        {moving && !ended && (
-          <MoveSheet
-            runners={runners}
-            holder={session?.holder}
-            onMove={moveTo}
-            onClose={() => setMoving(false)}
-          />
+        {sheet === 'move' && !ended && (
+          <MoveSheet runners={runners} holder={session?.holder} onMove={moveTo} onClose={closeSheet} />
         )}
+        <Suspense fallback={null}>
+          {sheet === 'mode' && !ended && (
+            <ModeSheet
+              mode={shown_mode ?? meta?.mode ?? 'ask'}
+              removed={removed}
+              onChoose={modeTo}
+              onClose={closeSheet}
+            />
+          )}
+          {sheet === 'menu' && (
+            <SessionMenu
+              transcript={transcript}
+              models={runners.find(({ device }) => device === place)?.about?.models ?? []}
+              ended={ended}
+              compacting={outbox.some(({ shown, state }) => shown.as === 'compact' && state !== 'refused')}
+              removed={removed}
+              onSettings={(changed) => tap(settings(key, sid, changed))}
+              onCompact={() => {
+                setSheet(undefined)
+                tap(compact(key, sid))
+              }}
+              onNotes={() => setSheet('notes')}
+              onClose={closeSheet}
+            />
+          )}
+          {sheet === 'notes' && (
+            <Notes
+              sid={sid}
+              transcript={transcript}
+              disabled={ended || removed !== undefined}
+              onSave={saveNote}
+              onClose={closeSheet}
+            />
+          )}
+        </Suspense>
       </div>
     </SidContext>
   )
@@ -258,11 +342,22 @@ function useRows(
 ): readonly Row[] {
   return useMemo(() => {
     const rows: Row[] = [...transcript.items]
-    const { lease, live, moving } = transcript
+    const { lease, moving } = transcript
     const expired = lease?.change === 'expired'
-    for (const [effect, text] of live) if (text !== '') rows.push({ kind: 'live', id: `live${effect}`, text })
+    const texts = liveTexts(transcript)
+    for (const [index, output] of liveOutputs(transcript)) {
+      const item = rows[index]
+      if (item?.kind === 'tool') rows[index] = { ...item, output }
+    }
+    for (const [effect, text] of texts) rows.push({ kind: 'live', id: `live${effect}`, text })
     if (hasEnded(session)) return rows
-    if (isThinking(transcript) && live.size === 0 && !expired) rows.push({ kind: 'thinking', id: 'thinking' })
+    const retry = retryOf(transcript)
+    if (retry && !expired) rows.push({ kind: 'retrying', id: 'retrying', retry })
+    else if (isThinking(transcript) && texts.length === 0 && !expired)
+      rows.push({ kind: 'thinking', id: 'thinking' })
+    const last = transcript.items.at(-1)
+    if (session?.status === 'idle' && last?.kind === 'event' && last.tone === 'error' && last.code)
+      rows.push({ kind: 'again', id: 'again' })
     if (expired && session?.status !== 'idle') {
       rows.push({ kind: 'away', id: 'away', runner: name(lease.holder) })
     }

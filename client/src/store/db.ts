@@ -6,6 +6,7 @@ import type { Mode } from '@baton/shared/guest.ts'
 import { deleteDB, openDB, type DBSchema, type IDBPDatabase } from 'idb'
 import type { DeviceInfo, Entry, RunnerInfo, SessionInfo } from '@baton/shared/protocol.ts'
 import type { OutboxItem } from './outbox.ts'
+import type { Photo } from './photos.ts'
 
 /** The account as last seen, for a start without connection. */
 export interface Seen {
@@ -26,6 +27,8 @@ interface Schema extends DBSchema {
   seen: { key: 'account'; value: Seen }
   last: { key: 'new-session'; value: LastUsed }
   drafts: { key: string; value: string }
+  /** Beside the draft of the same name. */
+  photos: { key: string; value: Photo[] }
   outbox: { key: string; value: OutboxItem }
   entries: { key: [sid: string, seq: number]; value: Entry }
 }
@@ -36,8 +39,10 @@ const NAME = 'baton'
 
 /** Rejects when the browser forbids storage, e.g. in some private windows. */
 export function openDatabase(): Promise<Database> {
-  return openDB<Schema>(NAME, 1, {
-    upgrade(db) {
+  return openDB<Schema>(NAME, 2, {
+    upgrade(db, before) {
+      if (before < 2) db.createObjectStore('photos')
+      if (before >= 1) return
       db.createObjectStore('identity')
       db.createObjectStore('seen')
       db.createObjectStore('last')

@@ -4,6 +4,7 @@
  */
 import { Cell } from './cell.ts'
 import type { Database } from './db.ts'
+import type { Photo } from './photos.ts'
 
 const WRITE_MS = 150
 
@@ -67,6 +68,17 @@ export class Drafts {
     this.#timer = setTimeout(() => void this.flush(), WRITE_MS)
   }
 
+  /** Pictures that go with the draft. */
+  async photos(of: string): Promise<readonly Photo[]> {
+    return (await this.#db.get('photos', of).catch(() => undefined)) ?? []
+  }
+
+  /** Rejects when the browser can't store them. */
+  async savePhotos(of: string, photos: readonly Photo[]): Promise<void> {
+    if (photos.length === 0) await this.#db.delete('photos', of)
+    else await this.#db.put('photos', [...photos], of)
+  }
+
   /** Its text was queued, and the queueing deleted it. */
   forget(of: string): void {
     this.#dirty.delete(of)
@@ -76,13 +88,16 @@ export class Drafts {
   /** Puts one draft in front of another, in one write. Rejects when the browser can't store it; then both are as they were. */
   async move(from: string, to: string): Promise<void> {
     const [text, there] = await Promise.all([this.load(from), this.load(to)])
+    const photos = [...(await this.photos(from)), ...(await this.photos(to))]
     // A write that waits must not bring the old ones back.
     this.forget(from)
     this.forget(to)
     try {
-      const tx = this.#db.transaction('drafts', 'readwrite')
-      void tx.store.put(joined(text, there), to)
-      void tx.store.delete(from)
+      const tx = this.#db.transaction(['drafts', 'photos'], 'readwrite')
+      void tx.objectStore('drafts').put(joined(text, there), to)
+      void tx.objectStore('drafts').delete(from)
+      void tx.objectStore('photos').delete(from)
+      if (photos.length > 0) void tx.objectStore('photos').put(photos, to)
       await tx.done
     } catch (error) {
       this.#dirty.set(from, text)

@@ -7,6 +7,8 @@
  *      └──retry── refused ◂──refusal that waiting can't heal
  */
 import type { ErrorCode } from '@baton/shared/errors.ts'
+import type { BlobBox } from '@baton/shared/blobs.ts'
+import type { ImageRef, Mode } from '@baton/shared/guest.ts'
 import type { CommandKind, Placement } from '@baton/shared/protocol.ts'
 
 export type OutboxAsk =
@@ -15,10 +17,14 @@ export type OutboxAsk =
 
 /** What the person sees of it. */
 export type OutboxShown =
-  | { as: 'prompt'; text: string }
+  | { as: 'prompt'; text: string; steer?: boolean }
   | { as: 'decision'; effect: number; approved: boolean }
   | { as: 'move'; label: string }
   | { as: 'stop' }
+  | { as: 'mode'; mode: Mode }
+  | { as: 'settings' }
+  | { as: 'compact' }
+  | { as: 'document'; name: string }
   | { as: 'hidden' }
 
 export interface OutboxItem {
@@ -29,13 +35,18 @@ export interface OutboxItem {
   sid: string
   ask: OutboxAsk
   shown: OutboxShown
+  /** Pictures that it names; they are stored before it goes, and kept here until it has gone. */
+  pictures?: readonly Picture[]
   state: 'queued' | 'sent' | 'acknowledged' | 'refused'
   /** Milliseconds since 1970 on this device; for display only. */
   queued_at: number
   error?: { code: ErrorCode; message: string }
 }
 
-export type NewOutboxItem = Pick<OutboxItem, 'id' | 'sid' | 'ask' | 'shown'>
+export type NewOutboxItem = Pick<OutboxItem, 'id' | 'sid' | 'ask' | 'shown' | 'pictures'>
+
+/** A picture sealed for its session. */
+export type Picture = BlobBox & Pick<ImageRef, 'media_type'>
 
 /** Refusals that pass by themselves: the same ask is sent again later. */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([

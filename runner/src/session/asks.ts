@@ -1,4 +1,5 @@
 /** What becomes of the effects that the guest asks for, and of those that an earlier runner left open. */
+import { ATTEMPTS_MAX } from '@baton/shared/backoff.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { utf8 } from '@baton/shared/bytes.ts'
 import { callDigest } from '@baton/shared/digest.ts'
@@ -11,8 +12,7 @@ import { failureOf } from './perform.ts'
 import { objectionToCall, ruledDecision, type Policy } from './permissions.ts'
 import { digestOf, intentOf, type AwaitedRequest } from './requests.ts'
 
-/** How often an effect may be started before a person is asked (F27). */
-export const ATTEMPTS_MAX = 5
+export { ATTEMPTS_MAX }
 
 /** The program asked for something else than the journal says: snapshot and tail disagree (F29). */
 export class Diverged extends Error {
@@ -123,7 +123,8 @@ export function adoptOrphans(live: Live, now: number): Draft[] {
     // Time alone had to pass: nothing has started yet.
     const waited = kind === 'sleep' || (intent.retry !== undefined && intent.retry.not_before > now)
     if (waited) live.toStart.set(effect, 'first')
-    else if (replay === 'never' || isOfOrigin(live, seq, intent)) drafts.push(outcomeError(effect, now, new BatonError('interrupted')))
+    else if (replay === 'never' || isOfOrigin(live, seq, intent))
+      drafts.push(outcomeError(effect, now, new BatonError('interrupted')))
     else if (attempt >= ATTEMPTS_MAX) {
       drafts.push(outcomeError(effect, now, new BatonError('attempts-exhausted', `(${attempt} times)`)))
     } else live.toStart.set(effect, 'again')

@@ -1,6 +1,8 @@
 /** Words that are the same wherever a session is shown. Pure. */
-import type { Handoff } from './items.ts'
-import type { Moving } from './transcript.ts'
+import { ATTEMPTS_MAX } from '../backoff.ts'
+import { ERRORS, isErrorCode } from '../errors.ts'
+import type { EventItem, Handoff } from './items.ts'
+import type { Moving, Retrying } from './transcript.ts'
 import { duration, size } from './units.ts'
 
 /** Longer, and what nobody held was parked rather than under way. */
@@ -26,4 +28,16 @@ export function handoffWords(handoff: Handoff, nameOf: (device: string) => strin
 export function movingWords({ label, waits }: Moving): string {
   const where = label === '' ? 'Moving to another runner' : `Moving to ${label}`
   return waits ? `${where}, after the model has finished` : where
+}
+
+/** `The model is busy: attempt 3 of 5, in 8 s`; `now` on the relay's clock. */
+export function retryWords({ attempt, message, from }: Retrying, now: number): string {
+  const why = message.trim().replace(/\.$/, '')
+  const wait_s = Math.ceil((from - now) / 1000)
+  return `${why}: attempt ${attempt} of ${ATTEMPTS_MAX}${wait_s > 0 ? `, in ${wait_s} s` : ''}`
+}
+
+/** What to do about an error: as the agent says, else as the table of errors does; empty when nobody knows. */
+export function todoOf({ code, todo }: Pick<EventItem, 'code' | 'todo'>): string {
+  return todo ?? (code !== undefined && isErrorCode(code) ? ERRORS[code].todo : '')
 }

@@ -1,0 +1,47 @@
+import type { Rule } from '@baton/shared/journal.ts'
+import type { ReactElement } from 'react'
+import type { Always } from '../store/rule-words.ts'
+
+/** The step behind "Always for this session…": what would be allowed from now on, in words. */
+export function AlwaysStep({
+  always,
+  onBack,
+  onApprove,
+}: {
+  always: Always
+  onBack: () => void
+  onApprove: (rule: Rule) => void
+}): ReactElement {
+  const rule = 'rule' in always ? always.rule : undefined
+  return (
+    <div className="always">
+      {'rule' in always ? (
+        <p>
+          From now on, in this session, <Words text={always.words} /> runs without asking.
+        </p>
+      ) : (
+        <p className="quiet">{always.reason}</p>
+      )}
+      <div className="decide">
+        <button type="button" className="button" onClick={onBack}>
+          Back
+        </button>
+        <button
+          type="button"
+          className="button primary"
+          disabled={!rule}
+          onClick={() => rule && onApprove(rule)}
+        >
+          Always approve
+        </button>
+      </div>
+    </div>
+  )
+}
+
+/** Every other part stands between backticks. */
+function Words({ text }: { text: string }): ReactElement {
+  return (
+    <strong>{text.split('`').map((part, i) => (i % 2 === 1 ? <code key={i}>{part}</code> : part))}</strong>
+  )
+}

@@ -1,0 +1,4 @@
+import { createContext } from 'react'
+
+/** The session whose blobs the parts fetch. */
+export const SidContext = createContext('')
