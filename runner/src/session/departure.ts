@@ -3,7 +3,7 @@ import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Pause } from '@baton/shared/guest.ts'
 import type { Placement, Status } from '@baton/shared/protocol.ts'
 import type { Book } from './book.ts'
-import { failure, notice, type Draft } from './journal.ts'
+import { failure, fallen, notice, type Draft } from './journal.ts'
 import { storeFiles, type StoredFiles } from './leaving.ts'
 import type { Live } from './live.ts'
 import type { Ending, Lease, SessionOptions } from './options.ts'
@@ -20,6 +20,9 @@ export interface Departing {
   unwritten: () => Draft[]
   log: (message: string) => void
 }
+
+/** A thread may die of a neighbour. One that dies every time dies of this guest. */
+const FALLS_MAX = 3
 
 export class Departure {
   readonly #departing: Departing
@@ -44,7 +47,9 @@ export class Departure {
   async park(live: Live, seen: number): Promise<void> {
     const files = await storeFiles(live, this.#departing.options.device, false)
     this.#seen = seen
-    await this.letGo(live, files, 'parked', statusOf(live.state, false))
+    // It rests: an agent that waits for nothing at all waits for a person too, and must not be woken again and again.
+    const status = statusOf(live.state, false) === 'waiting' ? 'waiting' : 'idle'
+    await this.letGo(live, files, 'parked', status)
   }
 
   /** Saves the guest, then gives the lease back: only after the relay has confirmed the snapshot (I8). */
@@ -84,22 +89,33 @@ export class Departure {
 
   /**
    * Something could not be done. A lost lease is no failure. What goes wrong before the guest runs here is this runner's
-   * fault, say another engine: the session goes back as it was, for others. Everything else ends the session, and is told.
+   * fault, say another engine: the session goes back as it was, for others. A guest whose thread died goes on from its last
+   * snapshot, unless that happens again and again. Everything else ends the session, and is told.
    */
   async broken(reason: unknown, live: Live | undefined): Promise<Ending> {
-    const { lease, book, gone, log } = this.#departing
+    const { lease, gone, log } = this.#departing
     if (gone.aborted || (reason instanceof BatonError && reason.code === 'lease-lost')) {
       log('lease lost; stopped')
       return 'lost'
     }
     log(`failed: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`)
-    const isUnfit = !live && lease.snapshot > 0
     const code = reason instanceof BatonError ? reason.code : 'internal'
+    if (live && code === 'guest-trapped' && live.state.falls < FALLS_MAX) {
+      const told = fallen('The thread of the agent died; it goes on from where it was saved last.')
+      return this.#giveBack('fallen', told)
+    }
+    const isUnfit = !live && lease.snapshot > 0
     const draft = isUnfit
       ? notice(`This runner can not continue the session. ${explain(reason)}`)
       : failure(code, explain(reason))
-    await book.journal.append([draft]).catch((cause: unknown) => log(`not told: ${explain(cause)}`))
-    await this.release(isUnfit ? 'unfit' : 'ended', isUnfit ? 'running' : 'failed').catch(() => this.lose())
+    return this.#giveBack(isUnfit ? 'unfit' : 'ended', draft)
+  }
+
+  /** Tells why, and gives the lease back without saving anything. */
+  async #giveBack(ending: Ending, why: Draft): Promise<Ending> {
+    const { book, log } = this.#departing
+    await book.journal.append([why]).catch((cause: unknown) => log(`not told: ${explain(cause)}`))
+    await this.release(ending, ending === 'ended' ? 'failed' : 'running').catch(() => this.lose())
     return this.#ending ?? 'lost'
   }
 }

@@ -24,6 +24,11 @@ export function notice(message: string): Draft {
   return { kind: 'event', body: { type: 'notice', data: { message } } }
 }
 
+/** Tells that the guest was lost with its thread; the session goes on from its last snapshot. */
+export function fallen(message: string): Draft {
+  return { kind: 'event', body: { type: 'fallen', data: { message } } }
+}
+
 /** Tells that a runner has taken the session up; the relay learns with it what the session waits for. */
 export function arrived(): Draft {
   return { kind: 'event', body: { type: 'arrived', data: null } }

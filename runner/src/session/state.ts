@@ -28,6 +28,8 @@ export interface SessionState {
   open: Map<number, OpenEffect>
   /** Digests of the intents that were read or written, by effect, for the check on replay. */
   digests: Map<number, string>
+  /** How often the guest fell with its thread since the snapshot that this began with (F27). */
+  falls: number
   /** Effects of `event` entries. */
   emitted: Set<number>
   /** What the guest has not got yet, in journal order. */
@@ -49,6 +51,7 @@ export function emptyState(): SessionState {
     start: 0,
     open: new Map(),
     digests: new Map(),
+    falls: 0,
     emitted: new Set(),
     queue: [],
     approvals: new Map(),
@@ -79,6 +82,7 @@ export function fold(state: SessionState, entry: Opened): void {
       return
     case 'event':
       if (entry.body.effect !== undefined) state.emitted.add(entry.body.effect)
+      else if (entry.body.type === 'fallen') state.falls++
       return
     case 'snapshot':
     case 'lease':
