@@ -192,7 +192,10 @@ export class Torture implements AsyncDisposable {
   /** Prompts, approves, and compacts, as a person would. Resolves with the journal when the last turn is over. */
   async #drive(sid: string): Promise<Opened[]> {
     for (const [i, text] of PROMPTS.entries()) {
-      if (i === COMPACT_AFTER) await this.#client.command(sid, 'compact', {})
+      if (i === COMPACT_AFTER) {
+        await this.#client.command(sid, 'compact', {})
+        await this.#client.untilEntries(sid, 'the conversation is compacted', isCompacted)
+      }
       await this.#client.command(sid, 'prompt', { text })
       let approved = new Set<number>()
       await until(`turn ${i + 1} is over`, async () => {
@@ -256,6 +259,9 @@ function turnsOver(entries: Opened[]): number {
     (entry) => entry.kind === 'event' && entry.body.type === 'turn' && stateOf(entry.body.data) === 'end',
   ).length
 }
+
+const isCompacted = (entries: Opened[]): boolean =>
+  entries.some((entry) => entry.kind === 'event' && entry.body.type === 'compacted')
 
 function stateOf(data: unknown): unknown {
   return typeof data === 'object' && data !== null && 'state' in data ? data.state : undefined
