@@ -1,8 +1,10 @@
 /**
- * `baton.config.ts` in a repository: tools of one's own for the agent.
+ * `baton.config.ts` in a repository: tools of one's own for the agent, and how sessions run.
  *
  *     import { defineConfig } from 'baton/config'
  *     export default defineConfig({
+ *       mcp: { github: { command: 'github-mcp-server', args: ['stdio'], env: { TOKEN: '${GITHUB_TOKEN}' } } },
+ *       sandbox: { network: true },
  *       tools: {
  *         deploy: {
  *           description: 'Deploys to staging.',
@@ -22,30 +24,17 @@ import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as v from 'valibot'
-import { BatonError, explain } from '@baton/shared/errors.ts'
-import type { Access, Json, Replay, ToolResult } from '@baton/shared/guest.ts'
+import { BatonError } from '@baton/shared/errors.ts'
 import { Rule } from '@baton/shared/journal.ts'
+import { hostTool, type ConfigTool, type Execute } from './config/host-tool.ts'
+import { inputSchema, type InputSchema } from './config/schema.ts'
+import { McpSettings } from './mcp/settings.ts'
+import { SandboxSettings } from './sandbox/settings.ts'
 import { builtinTools } from './tools/index.ts'
-import { bounded } from './tools/text.ts'
 import type { Tool } from './tools/tool.ts'
 import { DEFAULT_SETTINGS, WorkspaceSettings } from './workspace/settings.ts'
 
 const FILES = ['baton.config.ts', 'baton.config.mts', 'baton.config.mjs', 'baton.config.js']
-
-export interface ConfigTool {
-  /** What it does and when to use it, for the model. */
-  description: string
-  /** JSON Schema of the input, of type object. */
-  input: { [key: string]: Json }
-  /** May it be started again when a crash left its outcome unknown? */
-  replay: Replay
-  /** What it touches; the mode decides by it whether a call asks first. Default: `run`. */
-  access?: Access
-  execute(
-    input: Record<string, Json>,
-    context: { root: string; signal: AbortSignal },
-  ): Promise<string | ToolResult> | string | ToolResult
-}
 
 export interface Config {
   tools?: Record<string, ConfigTool>
@@ -53,6 +42,12 @@ export interface Config {
   rules?: Rule[]
   /** Where sessions work, which ignored files travel, what makes a new machine ready; see workspace/settings.ts. */
   workspace?: v.InferInput<typeof WorkspaceSettings>
+  /** MCP servers whose tools the agent gets, as `mcp__<server>__<tool>`; see mcp/settings.ts. */
+  mcp?: v.InferInput<typeof McpSettings>
+  /** Commands run in a sandbox; see sandbox/settings.ts. Linux with bubblewrap only: elsewhere they are refused. */
+  sandbox?: v.InferInput<typeof SandboxSettings>
+  /** `allow`: hosts, or `host:port`, that `fetch` may reach although they are not public. */
+  fetch?: { allow?: string[] }
 }
 
 /** Only for its types. */
@@ -60,7 +55,16 @@ export function defineConfig(config: Config): Config {
   return config
 }
 
-type Execute = ConfigTool['execute']
+export { defineTool, type ConfigTool } from './config/host-tool.ts'
+
+function asInputSchema({ dataset, addIssue, NEVER }: v.RawTransformContext<unknown>): InputSchema {
+  try {
+    return inputSchema(dataset.value)
+  } catch (error) {
+    addIssue({ message: error instanceof Error ? error.message : String(error) })
+    return NEVER
+  }
+}
 
 const ToolName = v.pipe(
   v.string(),
@@ -72,7 +76,7 @@ const ConfigSchema = v.strictObject({
       ToolName,
       v.strictObject({
         description: v.pipe(v.string(), v.minLength(1)),
-        input: v.looseObject({ type: v.literal('object') }),
+        input: v.pipe(v.unknown(), v.rawTransform(asInputSchema)),
         replay: v.picklist(['safe', 'never']),
         access: v.optional(v.picklist(['read', 'edit', 'run']), 'run'),
         execute: v.custom<Execute>((value) => typeof value === 'function', 'must be a function'),
@@ -82,21 +86,23 @@ const ConfigSchema = v.strictObject({
   ),
   rules: v.optional(v.array(Rule), []),
   workspace: v.optional(WorkspaceSettings, {}),
+  mcp: v.optional(McpSettings, {}),
+  sandbox: v.optional(SandboxSettings, false),
+  fetch: v.optional(v.strictObject({ allow: v.optional(v.array(v.string()), []) }), {}),
 })
-
-const Result = v.union([
-  v.string(),
-  v.object({
-    text: v.string(),
-    is_error: v.optional(v.boolean(), false),
-    detail: v.optional(v.record(v.string(), v.unknown())),
-  }),
-])
 
 export interface LoadedConfig {
   tools: Tool[]
   rules: Rule[]
   workspace: WorkspaceSettings
+  mcp: McpSettings
+  sandbox: SandboxSettings
+  fetchAllowed: string[]
+}
+
+export const NO_CONFIG: LoadedConfig = {
+  ...{ tools: [], rules: [], mcp: {}, sandbox: false, fetchAllowed: [] },
+  workspace: DEFAULT_SETTINGS,
 }
 
 /**
@@ -105,7 +111,7 @@ export interface LoadedConfig {
  */
 export async function loadConfig(repository: string): Promise<LoadedConfig> {
   const file = FILES.map((name) => join(repository, name)).find((path) => existsSync(path))
-  if (file === undefined) return { tools: [], rules: [], workspace: DEFAULT_SETTINGS }
+  if (file === undefined) return NO_CONFIG
   const parsed = v.safeParse(ConfigSchema, await importDefault(file))
   if (!parsed.success) {
     const words = parsed.issues.map((issue) => `${v.getDotPath(issue) ?? 'the file'}: ${issue.message}`)
@@ -113,40 +119,13 @@ export async function loadConfig(repository: string): Promise<LoadedConfig> {
   }
   const taken = new Set(builtinTools().map((tool) => tool.spec.name))
   const tools = Object.entries(parsed.output.tools).map(([name, tool]) => {
-    if (taken.has(name))
+    if (taken.has(name) || name.startsWith('mcp__'))
       throw new BatonError('config-invalid', `${file}: the name ${name} is taken by a built-in tool.`)
-    const schema = JSON.parse(JSON.stringify(tool.input)) as { [key: string]: Json }
-    const { description, replay, access } = tool
-    return hostTool({ name, description, schema, replay, access }, tool.execute)
+    const { description, replay, access, input } = tool
+    return hostTool({ name, description, schema: input.schema, replay, access }, input, tool.execute)
   })
-  return { tools, rules: parsed.output.rules, workspace: parsed.output.workspace }
-}
-
-function hostTool(spec: Tool['spec'], execute: Execute): Tool {
-  return {
-    spec,
-    async execute(input, { root, signal }) {
-      if (signal.aborted) throw new BatonError('stopped')
-      let given: unknown
-      try {
-        given = await execute(input, { root, signal })
-      } catch (error) {
-        if (signal.aborted) throw new BatonError('stopped')
-        return { text: bounded(`${spec.name} failed: ${explain(error)}`), is_error: true }
-      }
-      const result = v.safeParse(Result, given)
-      if (!result.success) {
-        return { text: `${spec.name} returned neither text nor a result with text.`, is_error: true }
-      }
-      if (typeof result.output === 'string') return { text: bounded(result.output), is_error: false }
-      const { text, is_error, detail } = result.output
-      return {
-        text: bounded(text),
-        is_error,
-        ...(detail ? { detail: JSON.parse(JSON.stringify(detail)) as { [key: string]: Json } } : {}),
-      }
-    },
-  }
+  const { rules, workspace, mcp, sandbox, fetch } = parsed.output
+  return { tools, rules, workspace, mcp, sandbox, fetchAllowed: fetch.allow }
 }
 
 async function importDefault(file: string): Promise<unknown> {

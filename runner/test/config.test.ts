@@ -27,7 +27,7 @@ const withTool = (execute: string, more = ''): string => `export default { tools
   execute: ${execute} } } }`
 
 test('no file, no tools', async () => {
-  expect(await loadConfig(folder)).toEqual({ tools: [], rules: [] })
+  expect(await loadConfig(folder)).toMatchObject({ tools: [], rules: [], mcp: {}, sandbox: false })
 })
 
 test('a tool gets input, root and signal, and answers with text or a result', async () => {
@@ -70,6 +70,69 @@ test('what a tool throws, or returns by mistake, is told to the model; long text
   await expect(tool.execute({}, stopped)).rejects.toMatchObject({ code: 'stopped' })
 })
 
+const ZOD = JSON.stringify(import.meta.resolve('zod'))
+
+test('T6: a Zod schema is told to the model as JSON Schema, and execute gets what it lets through', async () => {
+  put(
+    'baton.config.mjs',
+    `import { z } from ${ZOD}
+    export default { tools: { deploy: {
+      description: 'Deploys.', replay: 'safe',
+      input: z.object({ tag: z.string().min(2), count: z.coerce.number().default(1), when: z.object({ hour: z.int() }).optional() }),
+      execute: (input) => JSON.stringify(input) } } }`,
+  )
+  const tool = await only()
+  expect(tool.spec.schema).toMatchObject({
+    type: 'object',
+    properties: {
+      tag: { type: 'string', minLength: 2 },
+      when: { properties: { hour: { type: 'integer' } } },
+    },
+    required: ['tag'],
+  })
+  expect(JSON.parse(JSON.stringify(tool.spec))).toEqual(tool.spec)
+  expect((await tool.execute({ tag: 'v1', count: '5', other: 1 }, context)).text).toBe(
+    '{"tag":"v1","count":5}',
+  )
+  const wrong = await tool.execute({ tag: 'v', when: { hour: 1.5 } }, context)
+  expect(wrong).toMatchObject({ is_error: true, detail: { code: 'bad-input' } })
+  expect(wrong.text).toMatch(/^The input of deploy is not valid: tag: .*; when\.hour: /)
+})
+
+test('T6: input that a JSON Schema forbids does not reach execute', async () => {
+  put(
+    'baton.config.mjs',
+    withTool("() => { throw new Error('reached') }").replace(
+      "'string' } }",
+      "'string' } }, required: ['tag']",
+    ),
+  )
+  const tool = await only()
+  expect((await tool.execute({ tag: 5 }, context)).text).toBe(
+    'The input of deploy is not valid: tag must be string',
+  )
+  expect((await tool.execute({}, context)).text).toContain("must have required property 'tag'")
+  expect((await tool.execute({ tag: 'x' }, context)).text).toContain('reached')
+})
+
+test('T6: a Valibot schema will do, too; pictures of a tool are checked', async () => {
+  put(
+    'baton.config.mjs',
+    `import * as v from ${JSON.stringify(import.meta.resolve('valibot'))}
+    const gif = Buffer.from('47494638396101000100', 'hex')
+    export default { tools: { shot: {
+      description: 'S', replay: 'safe', input: v.object({ good: v.boolean() }),
+      execute: ({ good }) => ({ text: 'seen', images: [good ? gif : gif.subarray(0, 3)] }) } } }`,
+  )
+  const tool = await only()
+  expect(await tool.execute({ good: true }, context)).toMatchObject({
+    is_error: false,
+    images: [{ media_type: 'image/gif' }],
+  })
+  expect(await tool.execute({ good: false }, context)).toMatchObject({ is_error: true })
+  expect((await tool.execute({ good: 1 }, context)).text).toContain('good: ')
+})
+
 test.each([
   ['export default 5', 'the file'],
   ['export const tools = {}', 'the file'],
@@ -77,7 +140,24 @@ test.each([
   ["export default { tools: { 'a b': {} } }", 'a tool name has'],
   [withTool('5'), 'must be a function'],
   [withTool('() => 1').replace("'never'", "'sometimes'"), 'replay'],
-  [withTool('() => 1').replace("type: 'object', properties", 'properties'), 'input.type'],
+  [withTool('() => 1').replace("type: 'object', properties", 'properties'), 'input: must be a JSON Schema'],
+  [
+    withTool('() => 1').replace("type: 'object', properties", "type: 'array', properties"),
+    "input: must have type 'object'",
+  ],
+  [withTool('() => 1').replace("type: 'string'", "type: 'text'"), 'type must be JSONType'],
+  [
+    withTool('() => 1').replace(
+      /input: .*, replay/,
+      "input: { '~standard': { version: 1, vendor: 'zod', validate: () => 1 } }, replay",
+    ),
+    'update zod',
+  ],
+  [withTool('() => 1').replace('deploy', 'mcp__a__b'), 'taken by a built-in tool'],
+  ["export default { mcp: { 'a__b': { command: 'x' } } }", 'a server name has'],
+  ["export default { mcp: { a: { command: 'x', url: 'http://x' } } }", 'a server has a command, or a url'],
+  ["export default { sandbox: { network: 'yes' } }", 'sandbox'],
+  ["export default { sandbox: { write: ['cache'] } }", 'sandbox'],
   [withTool('() => 1').replace('deploy', 'bash'), 'taken by a built-in tool'],
   ['throw new Error("no luck")', 'no luck'],
   ['export default {', 'baton.config.mjs'],

@@ -1,0 +1,189 @@
+/**
+ * One MCP server of one session's stay on this runner. Started at its first call, within a deadline; when it dies it is started
+ * again at the next call, at once the first time, then ever more slowly. Each session has its own, so that what a server
+ * remembers (an open page, a chosen project) does not leak into another session, and it works in that session's files.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { resolve } from 'node:path'
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  type CallToolResult,
+  type Tool,
+} from '@modelcontextprotocol/client'
+import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
+import { BatonError } from '@baton/shared/errors.ts'
+import { Backoff } from '@baton/shared/backoff.ts'
+import { StdioTransport } from './stdio.ts'
+import { resolved, type McpDefinition } from './settings.ts'
+
+const START_MS = 20_000
+const CALL_MS = 600_000
+const TOOLS_MAX = 200
+
+/** The server can't be had; the message says why, in words, without secrets. */
+export class McpFailure extends Error {
+  override name = 'McpFailure'
+}
+
+interface Connection {
+  client: Client
+  tools: Tool[]
+  /** Ends the process, or the connection. */
+  close: () => Promise<void>
+}
+
+export interface McpServerOptions {
+  name: string
+  definition: McpDefinition
+  /** Where it runs, if it is a program. */
+  root: string
+  env: NodeJS.ProcessEnv
+  start_ms?: number
+}
+
+export class McpServer {
+  readonly #options: McpServerOptions
+  readonly #backoff = new Backoff({ base_ms: 1_000, cap_ms: 30_000 })
+  #connecting: Promise<Connection> | undefined
+  #secrets: string[] = []
+  #failures = 0
+  /** On the monotonic clock. */
+  #notBefore = 0
+  #isOver = false
+
+  constructor(options: McpServerOptions) {
+    this.#options = options
+  }
+
+  /** The tools that it offers, by its own names. Throws McpFailure. */
+  async tools(signal?: AbortSignal): Promise<Tool[]> {
+    return (await this.#connected(signal)).tools
+  }
+
+  /** Throws McpFailure when the server can't be had or does not answer; BatonError `stopped` when the signal ended the call. */
+  async call(name: string, input: Record<string, unknown>, signal: AbortSignal): Promise<CallToolResult> {
+    const { client } = await this.#connected(signal)
+    try {
+      const result = await client.callTool(
+        { name, arguments: input },
+        { signal, timeout: CALL_MS, resetTimeoutOnProgress: true, maxTotalTimeout: CALL_MS },
+      )
+      this.#failures = 0
+      this.#backoff.settle()
+      return result
+    } catch (error) {
+      if (signal.aborted) throw new BatonError('stopped')
+      throw this.#failure('the call failed', error)
+    }
+  }
+
+  /** Text without the secrets that this server was given. */
+  redact(text: string): string {
+    return this.#secrets.reduce((kept, secret) => kept.replaceAll(secret, '•••'), text)
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true
+    const connecting = this.#connecting
+    this.#connecting = undefined
+    const connection = await connecting?.catch(() => undefined)
+    await connection?.close()
+  }
+
+  async #connected(signal?: AbortSignal): Promise<Connection> {
+    if (this.#isOver) throw new McpFailure('the session is leaving this machine')
+    const wait_ms = this.#notBefore - performance.now()
+    if (!this.#connecting && wait_ms > 0) {
+      throw new McpFailure(
+        `it failed ${this.#failures} times and is tried again in ${Math.ceil(wait_ms / 1000)} s`,
+      )
+    }
+    this.#connecting ??= this.#connect()
+    const stopped = new Promise<never>((_, reject) => {
+      signal?.addEventListener('abort', () => reject(new BatonError('stopped')), { once: true })
+    })
+    stopped.catch(() => undefined)
+    return Promise.race([this.#connecting, stopped])
+  }
+
+  async #connect(): Promise<Connection> {
+    const { definition, start_ms = START_MS } = this.#options
+    let close = async (): Promise<void> => undefined
+    let errors = (): string => ''
+    try {
+      const client = new Client({ name: 'baton', version: '1.0.0' })
+      const transport = 'command' in definition ? this.#program(definition) : this.#remote(definition)
+      if (transport instanceof StdioTransport) errors = () => transport.errors
+      let isClosed = false
+      close = async () => {
+        isClosed = true
+        await client.close()
+        await transport.close()
+      }
+      await withDeadline(client.connect(transport, { timeout: start_ms }), start_ms)
+      const tools = await withDeadline(listTools(client), start_ms)
+      client.onclose = () => {
+        // It died; whoever calls next starts another.
+        if (!isClosed) this.#failed()
+      }
+      return { client, tools, close }
+    } catch (error) {
+      await close().catch(() => undefined)
+      this.#failed()
+      const said = errors()
+      throw this.#failure('it could not be started', error, said === '' ? '' : ` It said: ${said}`)
+    }
+  }
+
+  #program(definition: Extract<McpDefinition, { command: string }>): StdioTransport {
+    const { command, args, cwd = '.' } = definition
+    const { values, secrets } = resolved(definition.env, this.#options.env)
+    this.#learn(secrets)
+    const env = { ...getDefaultEnvironment(), ...values }
+    return new StdioTransport({ command, args, env, cwd: resolve(this.#options.root, cwd) })
+  }
+
+  #remote({ url, headers }: Extract<McpDefinition, { url: string }>): StreamableHTTPClientTransport {
+    const { values, secrets } = resolved(headers, this.#options.env)
+    this.#learn(secrets)
+    return new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: values } })
+  }
+
+  #learn(secrets: string[]): void {
+    // What is very short stands in any text.
+    this.#secrets = secrets.filter((secret) => secret.length >= 6)
+  }
+
+  #failed(): void {
+    this.#connecting = undefined
+    this.#failures++
+    // Once it may have been an accident.
+    if (this.#failures > 1) this.#notBefore = performance.now() + this.#backoff.next()
+  }
+
+  #failure(what: string, error: unknown, more = ''): McpFailure {
+    const words = error instanceof Error ? error.message : String(error)
+    return new McpFailure(this.redact(`${what}: ${words}.${more}`))
+  }
+}
+
+async function listTools(client: Client): Promise<Tool[]> {
+  if (!client.getServerCapabilities()?.tools) return []
+  const { tools } = await client.listTools()
+  return tools.slice(0, TOOLS_MAX)
+}
+
+async function withDeadline<T>(work: Promise<T>, within_ms: number): Promise<T> {
+  const done = new AbortController()
+  const late = delay(within_ms, undefined, { signal: done.signal }).then(() => {
+    throw new Error(`no answer within ${within_ms / 1000} s`)
+  })
+  late.catch(() => undefined)
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    done.abort()
+    work.catch(() => undefined)
+  }
+}
