@@ -181,7 +181,7 @@ export class Runner {
       this.#serve().catch(() => undefined),
       new Promise((resolve) => setTimeout(resolve, Math.min(SAY_MS, within_ms))),
     ])
-    const turns = new SavingTurns(SAVING_AT_ONCE)
+    const turns = new SavingTurns(SAVING_AT_ONCE, this.#sessions.size)
     for (const { session } of this.#sessions.values()) {
       session.leave({ why: 'shutdown', within_ms: within_ms * FINISH_SHARE, turns })
     }

@@ -19,43 +19,51 @@ export function urgencyOf(live: Live): Urgency {
   return checkpoint ? 3 : 2
 }
 
+/** Those that have not asked by then have something else to wait for, e.g. a tool. */
+const GATHER_MS = 100
+
 export class SavingTurns {
   readonly #max: number
   readonly #waiting: { urgency: Urgency; start: () => void }[] = []
+  /** How many have yet to ask before the first may begin. */
+  #expected: number
+  #gathering: ReturnType<typeof setTimeout> | undefined
   #running = 0
-  #isDue = false
 
-  constructor(max: number) {
+  /** At most `max` at a time. The first begin when all of the `expected` have asked, or a moment after one did. */
+  constructor(max: number, expected: number) {
     this.#max = max
+    this.#expected = expected
   }
 
-  /** Does the work when it is its turn. Among those that ask at the same time, the most urgent begins. */
+  /** Does the work when it is its turn. */
   async take<T>(urgency: Urgency, work: () => Promise<T>): Promise<T> {
     await new Promise<void>((start) => {
       const after = this.#waiting.findIndex((other) => other.urgency > urgency)
       this.#waiting.splice(after === -1 ? this.#waiting.length : after, 0, { urgency, start })
-      this.#startSoon()
+      this.#expected--
+      this.#gathering ??= setTimeout(() => {
+        this.#expected = 0
+        this.#begin()
+      }, GATHER_MS)
+      this.#begin()
     })
     try {
       return await work()
     } finally {
       this.#running--
-      this.#startSoon()
+      this.#begin()
     }
   }
 
-  /** Not at once: all that leave for the same reason ask within the same moment. */
-  #startSoon(): void {
-    if (this.#isDue) return
-    this.#isDue = true
-    setImmediate(() => {
-      this.#isDue = false
-      while (this.#running < this.#max) {
-        const next = this.#waiting.shift()
-        if (!next) return
-        this.#running++
-        next.start()
-      }
-    })
+  #begin(): void {
+    if (this.#expected > 0) return
+    clearTimeout(this.#gathering)
+    while (this.#running < this.#max) {
+      const next = this.#waiting.shift()
+      if (!next) return
+      this.#running++
+      next.start()
+    }
   }
 }
