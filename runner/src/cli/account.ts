@@ -3,9 +3,10 @@ import * as v from 'valibot'
 import { openEntry, type Opened } from '@baton/shared/entries.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { COMMANDS, DeviceAbout, RunnerAbout, SessionMeta } from '@baton/shared/journal.ts'
-import { accountKey, newId, sessionKey } from '@baton/shared/keys.ts'
+import { accountKey, newId, sessionKey, type Account } from '@baton/shared/keys.ts'
 import {
   LIMITS,
+  type AskGives,
   type CommandKind,
   type DeviceInfo,
   type Entry,
@@ -97,39 +98,26 @@ export class AccountView {
   }
 
   async list(): Promise<Listed> {
-    const { sessions, runners, devices } = await this.#link.ask('list', {})
+    return AccountView.namesOf(this.identity, await this.#link.ask('list', {}))
+  }
+
+  /** A list with its names opened. */
+  static namesOf({ account }: Identity, { sessions, runners, devices }: AskGives<'list'>): Listed {
     return {
-      sessions: sessions.map((session) => this.named(session)),
-      runners: runners.map((runner) => this.namedRunner(runner)),
-      devices: devices.map((device) => this.namedDevice(device)),
+      sessions: sessions.map((session) => namedSession(account, session)),
+      runners: runners.map((runner) => namedRunner(account, runner)),
+      devices: devices.map((device) => namedDevice(account, device)),
     }
   }
 
-  /** One that can't be read, of a newer version say, is named so and hurts no other. */
   named(session: SessionInfo): NamedSession {
-    const none: SessionMeta = { title: UNREADABLE, agent: '', mode: 'ask', workspace: '' }
-    const sealed = () => openJson(this.keyOf(session.sid), session.meta, place.meta(session.sid))
-    return { ...session, named: readable(SessionMeta, sealed) ?? none }
+    return namedSession(this.identity.account, session)
   }
-
   namedRunner(runner: RunnerInfo): NamedRunner {
-    const { device, body } = runner
-    const none: RunnerAbout = {
-      ...{ name: device.slice(0, 8), pools: [], platform: '', workspaces: [] },
-      model: 'anthropic',
-    }
-    const names = accountKey(this.identity.account)
-    return {
-      ...runner,
-      about: readable(RunnerAbout, () => openJson(names, body, place.runner(device))) ?? none,
-    }
+    return namedRunner(this.identity.account, runner)
   }
-
-  namedDevice(info: DeviceInfo): NamedDevice {
-    const { device, body } = info
-    const names = accountKey(this.identity.account)
-    const about = readable(DeviceAbout, () => openJson(names, body, place.device(device)))
-    return { ...info, about: about ?? { name: device.slice(0, 8), kind: 'cli' } }
+  namedDevice(device: DeviceInfo): NamedDevice {
+    return namedDevice(this.identity.account, device)
   }
 
   /**
@@ -202,6 +190,30 @@ export class AccountView {
   keyOf(sid: string): Uint8Array {
     return sessionKey(this.identity.account, sid)
   }
+}
+
+/** One that can't be read, of a newer version say, is named so and hurts no other. */
+function namedSession(account: Account, session: SessionInfo): NamedSession {
+  const { sid, meta } = session
+  const none: SessionMeta = { title: UNREADABLE, agent: '', mode: 'ask', workspace: '' }
+  const sealed = (): unknown => openJson(sessionKey(account, sid), meta, place.meta(sid))
+  return { ...session, named: readable(SessionMeta, sealed) ?? none }
+}
+
+function namedRunner(account: Account, runner: RunnerInfo): NamedRunner {
+  const { device, body } = runner
+  const none: RunnerAbout = {
+    ...{ name: device.slice(0, 8), pools: [], platform: '', workspaces: [] },
+    model: 'anthropic',
+  }
+  const sealed = (): unknown => openJson(accountKey(account), body, place.runner(device))
+  return { ...runner, about: readable(RunnerAbout, sealed) ?? none }
+}
+
+function namedDevice(account: Account, info: DeviceInfo): NamedDevice {
+  const { device, body } = info
+  const about = readable(DeviceAbout, () => openJson(accountKey(account), body, place.device(device)))
+  return { ...info, about: about ?? { name: device.slice(0, 8), kind: 'cli' } }
 }
 
 /** An id or a beginning of one counts before words of a title. */

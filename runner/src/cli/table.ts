@@ -316,6 +316,14 @@ export const TABLE = {
     more: 'Waits until the target has the session; Ctrl-C stops waiting, not the move.\n--json: one line a step: {"step": "asked" | "waits" | "saved" | "moved", "at_ms", …}; with --no-wait one {"sid", "to"}.',
     load: (): Promise<Run> => import('./handoff.ts').then(({ handoff }) => handoff),
   },
+  trace: {
+    group: 'Sessions',
+    what: 'what it did when, how long that took and what it cost, as a waterfall',
+    args: SESSION,
+    flags: OUT,
+    more: '--json: {"sid", "spans": [{"kind", "name", "detail", "start_ms", "end_ms", "end", "usage", …}], "totals"}.',
+    load: (): Promise<Run> => import('./trace.ts').then((module) => module.trace),
+  },
   fork: {
     group: 'Move',
     what: 'the same session twice, as it stands; both go on, each for itself',
@@ -372,6 +380,13 @@ export const TABLE = {
     flags: { ...OUT, all: { type: 'boolean', what: 'all of them' } },
     more: 'Without arguments it lists them.\n--json: [{"sid", "status", "runner", "title"}]; when it moves them [{"sid", "to"}].',
     load: (): Promise<Run> => import('./home.ts').then(({ home }) => home),
+  },
+  doctor: {
+    group: 'Machine',
+    what: 'check the whole way, and say what to do',
+    flags: { ...OUT, live: { type: 'boolean', what: 'also ask the model for one word (costs a little)' } },
+    more: 'Ends with 1 when something is wrong.\n--json: {"ok", "checks": [{"name", "state": "ok" | "warning" | "problem", "says", "todo"}]}.',
+    load: (): Promise<Run> => import('./doctor.ts').then(({ doctor }) => doctor),
   },
   completion: {
     group: 'Machine',
