@@ -1,7 +1,7 @@
 /**
  * The lid of a Mac. What macOS tells of its sleep reaches native code only, so the lid is looked at once a second with `ioreg`,
  * and `caffeinate` asks for time, which macOS grants on mains and not always on battery. A sleep without a shut lid is not
- * foreseen: then leases run out (clock.ts). Not tried on hardware; the reading of `ioreg` is tested with recorded output.
+ * foreseen: then leases run out (clock.ts). Not tried on hardware; the reading of `ioreg` is tested with text of its form.
  */
 import { execFile, spawn } from 'node:child_process'
 import { promisify } from 'node:util'
