@@ -1,14 +1,15 @@
 /** Copies of sessions, on the real session loop: what comes along, what does not, and what goes on where. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { bundleAgent } from '@baton/guest/bundle.ts'
 import { readCopy } from '@baton/shared/copy.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 import type { SessionMeta } from '@baton/shared/journal.ts'
 import { signDecision } from '@baton/shared/keys.ts'
 import { transcriptOf } from '@baton/shared/transcript.ts'
 import { copyPlace, startCopy } from '@baton/runner/cli/copying.ts'
-import type { Harness } from '@baton/runner/harness.ts'
+import type { RunnerOptions } from '@baton/runner/daemon/runner.ts'
 import { GuestHarness } from '@baton/runner/vm/guest-harness.ts'
 import { Loop } from '../src/loop.ts'
 import { approve, emit, prompt, resultOf, tool } from '../src/script-asks.ts'
@@ -212,14 +213,41 @@ describe('a copy', () => {
 const built = (file: string): Uint8Array =>
   new Uint8Array(readFileSync(join(import.meta.dirname, '../../guest/dist', file)))
 
-/** Real guests that tell of their random numbers. */
-function random(agent: string): Record<'agent' | 'harness', never> {
-  const engine = built('engine.wasm')
-  const bundle = import('@baton/guest/bundle.ts').then(({ bundleAgent }) =>
-    bundleAgent(join(import.meta.dirname, '../src/agents', agent)),
-  )
-  const harness = (bytes: Uint8Array): Harness => new GuestHarness({ engine, bundle: bytes })
-  return { agent: () => bundle, harness } as unknown as Record<'agent' | 'harness', never>
+/** Draws a random number for every prompt. */
+const DRAWS = `import { emit, prompt } from 'baton'
+export default async function main() {
+  for (;;) {
+    await prompt()
+    emit('drawn', Math.random())
+  }
+}`
+/** The same, blocked in between. */
+const DRAWS_SYNC = `import { emit, prompt } from 'baton'
+export default function main() {
+  for (;;) {
+    prompt.sync()
+    emit('drawn', Math.random())
+  }
+}`
+/** Draws one, computes for seconds, draws another one. */
+const DRAWS_LATE = `import { emit, prompt, sleep } from 'baton'
+export default async function main() {
+  await prompt()
+  emit('drawn', Math.random())
+  await sleep(1)
+  let sum = 0
+  for (let i = 0; i < 4_000_000; i++) sum = (sum + i) % 1_000_003
+  emit('sum', sum)
+  emit('drawn', Math.random())
+  await prompt()
+}`
+
+/** Real guests of this source. */
+async function guests(loop: Loop, source: string): Promise<Partial<RunnerOptions['hands']>> {
+  const file = join(loop.folder, 'agent.ts')
+  writeFileSync(file, source)
+  const [engine, bundle] = [built('engine.wasm'), await bundleAgent(file)]
+  return { agent: async () => bundle, harness: (bytes) => new GuestHarness({ engine, bundle: bytes }) }
 }
 
 const drawn = (entries: Opened[], type = 'drawn'): string[] =>
@@ -229,13 +257,13 @@ const drawn = (entries: Opened[], type = 'drawn'): string[] =>
 
 describe('random numbers of copies', () => {
   it.each([
-    ['rests', 'draws.ts'],
-    ['is blocked', 'draws-sync.ts'],
+    ['rests', DRAWS],
+    ['is blocked', DRAWS_SYNC],
   ])(
     'F58: are other ones, from a guest that %s; also in a copy of a copy, and after a crash',
     async (_, agent) => {
       await using loop = await Loop.open({ program: echo, lease_ms: 1500 })
-      const hands = random(agent)
+      const hands = await guests(loop, agent)
       const one = await loop.runner('one', hands)
       const sid = await loop.start(one.id)
       await loop.client.command(sid, 'prompt', { text: 'draw' })
@@ -274,7 +302,7 @@ describe('random numbers of copies', () => {
 
   it('F58: are other ones, from a guest that was copied while it computed', async () => {
     await using loop = await Loop.open({ program: echo, lease_ms: 1500 })
-    const hands = random('draws-late.ts')
+    const hands = await guests(loop, DRAWS_LATE)
     const one = await loop.runner('one', hands)
     const sid = await loop.start(one.id)
     await loop.client.command(sid, 'prompt', { text: 'draw' })

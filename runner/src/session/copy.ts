@@ -13,7 +13,7 @@
 import type { BlobStore } from '@baton/shared/blobs.ts'
 import { readHistory, renumbered, type CopiedEntry, type CopyPlace } from '@baton/shared/copy.ts'
 import { BatonError } from '@baton/shared/errors.ts'
-import { SnapshotEntry, type CheckpointEntry, type Copied, type Copy } from '@baton/shared/journal.ts'
+import { CheckpointEntry, SnapshotEntry, type Copied, type Copy } from '@baton/shared/journal.ts'
 import type { Received } from '@baton/shared/journal.ts'
 import { sessionSeed } from '@baton/shared/keys.ts'
 import * as v from 'valibot'
@@ -67,7 +67,7 @@ export async function writeCopied(start: CopyStart): Promise<{ snapshot: number;
   }
   const body = renumbered(old, (seq) => history.seqOf(seq), history.coverOf(old.covers, journal))
   await journal.append([
-    { kind: 'checkpoint', body: checkpoint.body as unknown as CheckpointEntry, blobs: checkpoint.blobs },
+    { kind: 'checkpoint', body: ownBranch(checkpoint.body, journal.sid), blobs: checkpoint.blobs },
     { kind: 'received', body: { ...received, copied }, consumes },
     // The relay forgets the history's own blobs when newer snapshots have replaced this one.
     { kind: 'snapshot', body, blobs: [...snapshot.blobs, ...copy.history] },
@@ -77,6 +77,12 @@ export async function writeCopied(start: CopyStart): Promise<{ snapshot: number;
     },
   ])
   return seqs
+}
+
+/** Two sessions on one branch of one clone would move it under each other's feet. */
+function ownBranch(body: CopiedEntry['body'], sid: string): CheckpointEntry {
+  const entry = v.parse(CheckpointEntry, body)
+  return entry.branch === '' ? entry : { ...entry, branch: `baton/${sid.slice(0, 8)}` }
 }
 
 /** Non-lease entries that an earlier runner wrote before it ended, in order. */

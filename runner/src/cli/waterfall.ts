@@ -1,0 +1,154 @@
+/** A trace as lines of a terminal: one span a line, its bar on a common axis. Pure. */
+import type { Span, Trace } from '@baton/shared/trace.ts'
+import { duration } from '@baton/shared/view/units.ts'
+import { cleanLine, cut, widthOf } from './term/text.ts'
+
+export interface WaterfallOptions {
+  columns: number
+  /** The end of what still runs, in milliseconds since 1970. */
+  now: number
+  /** Names of runners by device id. */
+  nameOf: (device: string) => string
+}
+
+const COLUMNS_MIN = 30
+/** Below this there is no room for offsets and tokens. */
+const COLUMNS_WIDE = 64
+/** Waiting for people takes at most this part of the axis at a time, so that an hour hides no second. */
+const WAIT_PART = 0.05
+
+const BARS: Record<Span['kind'], string> = {
+  llm: '█',
+  tool: '▓',
+  sleep: '·',
+  prompt: '·',
+  decision: '░',
+  handoff: '▒',
+  takeover: '▒',
+  parked: '·',
+}
+
+/** Lines without a line end; none is wider than `columns`. */
+export function waterfall({ spans, totals }: Trace, options: WaterfallOptions): string[] {
+  const columns = Math.max(COLUMNS_MIN, options.columns)
+  const isWide = columns >= COLUMNS_WIDE
+  const axis = axisOf(spans, options.now)
+  const first = spans[0]?.start_ms ?? 0
+  const nameWidth = isWide ? Math.min(30, Math.floor(columns * 0.34)) : Math.floor(columns * 0.42)
+  const tail = isWide ? 22 : 8
+  const barWidth = columns - nameWidth - tail - (isWide ? 9 : 1)
+  const lines = spans.map((span) => {
+    const end = span.end_ms ?? options.now
+    const name = `${marker(span)}${fit(titleOf(span, options.nameOf), nameWidth - 2)}`
+    const bar = barOf(axis(span.start_ms), axis(end), barWidth, BARS[span.kind])
+    const took = span.end_ms === undefined ? 'open' : duration(end - span.start_ms)
+    if (!isWide) return `${name} ${bar} ${took.padStart(7)}`.trimEnd()
+    const offset = `+${duration(span.start_ms - first)}`.padStart(7)
+    return `${offset}  ${name}${bar} ${took.padStart(7)} ${fit(costOf(span), tail - 9)}`.trimEnd()
+  })
+  return [...lines, '', ...wrapped(totalsIn(totals), columns)].map((text) => cut(text, columns))
+}
+
+/** Maps a time to 0 … 1. */
+function axisOf(spans: readonly Span[], now: number): (ms: number) => number {
+  const works = (kind: Span['kind']): boolean => kind !== 'prompt' && kind !== 'decision' && kind !== 'parked'
+  const cuts = [...new Set(spans.flatMap(({ start_ms, end_ms }) => [start_ms, end_ms ?? now]))].toSorted(
+    (a, b) => a - b,
+  )
+  const busy = spans.filter(({ kind }) => works(kind))
+  const pieces = cuts.slice(1).map((to, i) => {
+    const from = cuts[i] ?? to
+    const isWork = busy.some(({ start_ms, end_ms }) => start_ms < to && (end_ms ?? now) > from)
+    return { from, to, isWork }
+  })
+  const work = pieces.reduce((sum, { from, to, isWork }) => sum + (isWork ? to - from : 0), 0)
+  const most = Math.max(1, work * WAIT_PART)
+  const marks: { at: number; x: number }[] = [{ at: cuts[0] ?? 0, x: 0 }]
+  for (const { from, to, isWork } of pieces) {
+    marks.push({ at: to, x: (marks.at(-1)?.x ?? 0) + (isWork ? to - from : Math.min(to - from, most)) })
+  }
+  const whole = marks.at(-1)?.x || 1
+  const known = new Map(marks.map(({ at, x }) => [at, x / whole]))
+  return (ms) => known.get(ms) ?? 1
+}
+
+function barOf(from: number, to: number, width: number, glyph: string): string {
+  const start = Math.min(width - 1, Math.floor(from * width))
+  const length = Math.max(1, Math.min(width - start, Math.round((to - from) * width)))
+  return `${' '.repeat(start)}${glyph.repeat(length)}`.padEnd(width)
+}
+
+function marker({ end, end_ms }: Span): string {
+  if (end_ms === undefined) return '… '
+  return end === 'error' || end === 'denied' ? '✗ ' : end === 'cut' ? '⌁ ' : '  '
+}
+
+function titleOf(
+  { kind, name, detail, attempt, from, to }: Span,
+  nameOf: (device: string) => string,
+): string {
+  const more = detail === undefined ? '' : ` ${detail}`
+  const again = attempt === undefined ? '' : ` (attempt ${attempt})`
+  switch (kind) {
+    case 'llm':
+      return `${name}${again}`
+    case 'tool':
+      return `${name}${more}${again}`
+    case 'decision':
+      return `decide: ${name}${more}`
+    case 'prompt':
+      return detail === undefined ? 'waits for a prompt' : `> ${detail}`
+    case 'sleep':
+      return 'sleep'
+    case 'parked':
+      return 'parked'
+    case 'handoff':
+    case 'takeover':
+      return `${kind}: ${nameOf(from ?? '')} → ${nameOf(to ?? '')}`
+  }
+}
+
+function costOf({ usage, bytes }: Span): string {
+  if (usage)
+    return `${tokens(usage.input_tokens + usage.cache_read_tokens)}→${tokens(usage.output_tokens)}${money(usage.cost_usd)}`
+  return bytes === undefined ? '' : `${Math.max(1, Math.round(bytes / 1024))} KB`
+}
+
+function totalsIn(totals: Trace['totals']): string[] {
+  const { requests, repeated, tools, handoffs, model_ms, tool_ms, people_ms, cost_usd } = totals
+  const input = totals.input_tokens + totals.cache_read_tokens + totals.cache_write_tokens
+  return [
+    `${requests} model calls${repeated > 0 ? ` (${repeated} repeated)` : ''} ${duration(model_ms)}`,
+    `${tools} tools ${duration(tool_ms)}`,
+    `waited for people ${duration(people_ms)}`,
+    `${handoffs} handoffs`,
+    `${tokens(input)} tokens in (${tokens(totals.cache_read_tokens)} cached), ${tokens(totals.output_tokens)} out`,
+    ...(cost_usd === undefined ? [] : [`$${cost_usd.toFixed(cost_usd < 1 ? 4 : 2)}`]),
+  ]
+}
+
+function tokens(count: number): string {
+  return count < 1000 ? `${count}` : `${(count / 1000).toFixed(count < 10_000 ? 1 : 0)}k`
+}
+
+function money(usd: number | undefined): string {
+  return usd === undefined ? '' : ` $${usd.toFixed(usd < 0.1 ? 3 : 2)}`
+}
+
+/** Parts joined by dots, in lines of at most `columns`. */
+function wrapped(parts: string[], columns: number): string[] {
+  const lines: string[] = []
+  for (const part of parts) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + part.length + 3 <= columns)
+      lines[lines.length - 1] = `${last} · ${part}`
+    else lines.push(part)
+  }
+  return lines
+}
+
+/** Cut or filled to a width. */
+function fit(text: string, width: number): string {
+  const short = cut(cleanLine(text), width)
+  return short + ' '.repeat(Math.max(0, width - widthOf(short)))
+}
