@@ -7,11 +7,15 @@ import { run } from './process.mjs'
 /** Debian's package of a program, where it is not named like it. Several words: what the program needs besides. */
 const PACKAGES = /** @type {Record<string, string>} */ ({
   bwrap: 'bubblewrap',
+  // Tests have a login manager of their own on a bus of their own.
+  'dbus-daemon': 'dbus-daemon python3-gi',
+  'systemd-inhibit': 'systemd',
   'qemu-aarch64': 'qemu-user libc6-arm64-cross libstdc++6-arm64-cross libatomic1-arm64-cross',
 })
 
 /** A file without which the program is of no use. */
 const NEEDED = /** @type {Record<string, string>} */ ({
+  'dbus-daemon': '/usr/lib/python3/dist-packages/gi/__init__.py',
   'qemu-aarch64': '/usr/aarch64-linux-gnu/lib/libatomic.so.1',
 })
 

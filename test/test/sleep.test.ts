@@ -252,6 +252,16 @@ describe('after waking', () => {
     expect(await client.info(rested)).not.toHaveProperty('holder')
   })
 
+  it('Z5: a runner that nobody told of the end of its sleep finds it out, and serves again', async () => {
+    await using loop = await Loop.open({ program })
+    const one = await loop.runner('one')
+    await one.runner.sleep(100)
+    await until('it is offline', async () => !(await runnerOf(loop, one.id)).online)
+    one.runner.lookAgain()
+    await until('it serves again', async () => (await runnerOf(loop, one.id)).online)
+    expect((await runnerOf(loop, one.id)).capacity).toBe(8)
+  })
+
   it('F7: phones keep their connection while runners come and go', async () => {
     await using loop = await Loop.open({ program })
     const { connection } = loop.client.link
