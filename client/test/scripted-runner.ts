@@ -5,10 +5,11 @@
 import { Connection } from '@baton/shared/connection.ts'
 import { callDigest, requestDigest } from '@baton/shared/digest.ts'
 import { openCommand, type BodyOf } from '@baton/shared/entries.ts'
+import { ERRORS, type ErrorCode } from '@baton/shared/errors.ts'
 import type { Json } from '@baton/shared/guest.ts'
 import { accountKey, newDevice, poolTag, sessionKey, type Account, type Device } from '@baton/shared/keys.ts'
 import type { Command, Hint, Notice, Placement, SealedKind, Status } from '@baton/shared/protocol.ts'
-import { httpBlobs } from '@baton/shared/blobs.ts'
+import { httpBlobs, type BlobStore } from '@baton/shared/blobs.ts'
 import { utf8 } from '@baton/shared/bytes.ts'
 import { place, sealJson } from '@baton/shared/seal.ts'
 import { until } from './until.ts'
@@ -20,6 +21,7 @@ export interface ScriptedRunnerOptions {
   pools?: string[]
   workspaces?: { path: string; name: string; branch?: string }[]
   model?: 'anthropic' | 'rehearsal'
+  models?: string[]
 }
 
 interface Held {
@@ -30,6 +32,14 @@ interface Held {
 }
 
 const RENEW_MS = 1_000
+
+/** What the tools touch, as a start message tells it. */
+const TOOLS = [
+  { name: 'bash', access: 'run' },
+  { name: 'edit', access: 'edit' },
+  { name: 'write', access: 'edit' },
+  { name: 'read', access: 'read' },
+]
 
 type Input = { [key: string]: Json }
 
@@ -43,6 +53,7 @@ export class ScriptedRunner {
   readonly #options: ScriptedRunnerOptions
   readonly #connection: Connection
   #serving: Promise<void> = Promise.resolve()
+  #away: string[] | undefined
   #renewing: ReturnType<typeof setInterval> | undefined
 
   constructor(options: ScriptedRunnerOptions) {
@@ -76,8 +87,16 @@ export class ScriptedRunner {
 
   /** Serves, and catches up with what came into the inboxes meanwhile; again after each reconnect. */
   async #serve(): Promise<void> {
-    const { pools = [], workspaces = [], model = 'anthropic' } = this.#options
-    const about = { name: this.name, pools, platform: 'linux x64', model, workspaces }
+    const { pools = [], workspaces = [], model = 'anthropic', models } = this.#options
+    const about = {
+      name: this.name,
+      pools,
+      platform: 'linux x64',
+      model,
+      workspaces,
+      models,
+      away: this.#away,
+    }
     await this.#connection.ask('serve', {
       capacity: 8,
       tags: pools.map((pool) => poolTag(this.#account, pool)),
@@ -149,6 +168,7 @@ export class ScriptedRunner {
       now: 0,
       command: opened,
       ...(kind === 'move' ? { place: command.place } : {}),
+      ...(kind === 'start' ? { start: { tools: TOOLS } } : {}),
     }
     await this.append(sid, 'received', body as BodyOf<'received'>, {
       consumes: { n, id },
@@ -208,6 +228,24 @@ export class ScriptedRunner {
     return effect
   }
 
+  /** The call failed in a way that passes: the next attempt is `wait_ms` away. */
+  async retry(sid: string, effect: number, attempt: number, code: ErrorCode, wait_ms: number): Promise<void> {
+    const now = Date.now()
+    await this.append(sid, 'intent', {
+      effect,
+      kind: 'llm',
+      replay: 'safe',
+      digest: requestDigest('llm', effect),
+      attempt,
+      now,
+      retry: { code, message: ERRORS[code].what, not_before: now + wait_ms },
+    })
+  }
+
+  async fail(sid: string, effect: number, code: ErrorCode): Promise<void> {
+    await this.append(sid, 'outcome', { effect, now: 0, error: { code, message: ERRORS[code].what } })
+  }
+
   stream(sid: string, effect: number, text: string): void {
     const body = sealJson(this.#key(sid), { text }, place.delta(sid, effect))
     this.#connection.tell({ t: 'delta', sid, epoch: this.#of(sid).epoch, effect, body })
@@ -243,6 +281,22 @@ export class ScriptedRunner {
     return effect
   }
 
+  /** Tells watchers something, as the agent does. */
+  async emit(sid: string, type: string, data: Json): Promise<void> {
+    await this.append(sid, 'event', { effect: this.#nextEffect(sid), type, data })
+  }
+
+  /** A blob of the session, opened. */
+  async blob(sid: string, hash: string): Promise<Uint8Array> {
+    return await this.#blobs().get(sid, this.#key(sid), hash)
+  }
+
+  /** The runner says that these sessions were here before it slept. */
+  async tellAway(sids: string[]): Promise<void> {
+    this.#away = sids
+    await this.#serve()
+  }
+
   async decided(sid: string, effect: number, approved: boolean, device: string): Promise<void> {
     await this.append(
       sid,
@@ -275,11 +329,7 @@ export class ScriptedRunner {
   /** A result that is too long for its entry. */
   async didAtLength(sid: string, effect: number, text: string): Promise<void> {
     const json = JSON.stringify({ text, is_error: false })
-    const blobs = httpBlobs(this.#connection.origin, () => {
-      const { state } = this.#connection
-      return state.at === 'open' ? state.welcome.token : ''
-    })
-    const hash = await blobs.put(sid, this.#key(sid), utf8(json))
+    const hash = await this.#blobs().put(sid, this.#key(sid), utf8(json))
     const blob = { hash, bytes: json.length, head: text.slice(0, 200), tail: text.slice(-200) }
     await this.append(sid, 'outcome', { effect, now: 0, blob, duration_ms: 900 }, { blobs: [hash] })
   }
@@ -303,6 +353,13 @@ export class ScriptedRunner {
 
   effectsOf(sid: string): number {
     return this.#of(sid).effects
+  }
+
+  #blobs(): BlobStore {
+    return httpBlobs(this.#connection.origin, () => {
+      const { state } = this.#connection
+      return state.at === 'open' ? state.welcome.token : ''
+    })
   }
 
   #nextEffect(sid: string): number {

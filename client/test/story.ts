@@ -62,3 +62,31 @@ export async function moved(from: ScriptedRunner, to: ScriptedRunner, sid: strin
   await to.take(sid)
   to.held.get(sid)!.effects = effects
 }
+
+export const PLAN = `## Totals
+
+Each line is rounded before it is summed. I would
+
+1. sum first and round once, in \`src/prices.ts\`;
+2. add a test with totals above 100;
+3. run the whole suite.
+
+Nothing else changes.`
+
+export const TODOS = [
+  { text: 'Sum first, round once', state: 'done' },
+  { text: 'Test totals above 100', state: 'doing' },
+  { text: 'Run the whole suite', state: 'open' },
+]
+
+export const SETTINGS_SCHEMA = {
+  type: 'object',
+  required: ['title', 'rounds'],
+  properties: {
+    title: { type: 'string', title: 'Title' },
+    rounds: { type: 'integer', title: 'Rounds', description: 'How often it may try.' },
+    strict: { type: 'boolean', title: 'Strict' },
+    level: { enum: ['low', 'high'], title: 'Level' },
+    files: { type: 'array', items: { type: 'string' }, title: 'Files' },
+  },
+}

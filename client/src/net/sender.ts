@@ -49,7 +49,7 @@ export class Sender {
   constructor(
     storage: OutboxStorage,
     ask: Ask,
-    { now = Date.now, retry_ms = RETRY_MS, upload = nowhere as Upload } = {},
+    { now = Date.now, retry_ms = RETRY_MS, upload = nowhere } = {},
   ) {
     this.#storage = storage
     this.#ask = ask

@@ -1,15 +1,14 @@
 import type { Mode } from '@baton/shared/guest.ts'
 import type { Rule } from '@baton/shared/journal.ts'
-import { isTrueCall, questionOf, revealed } from '@baton/shared/view/call.ts'
+import { isTrueCall, questionOf } from '@baton/shared/view/call.ts'
 import type { Approval } from '@baton/shared/view/items.ts'
 import { lastPart } from '@baton/shared/view/units.ts'
 import { useMemo, useState, type ReactElement } from 'react'
-import { modeName } from '../store/modes.ts'
+import { modeName } from '@baton/shared/view/modes.ts'
 import type { OutboxItem } from '../store/outbox.ts'
 import type { Always } from '../store/rule-words.ts'
 import { AlwaysStep } from './AlwaysStep.tsx'
 import { CallView } from './CallView.tsx'
-import { Markdown } from './Markdown.tsx'
 
 /** What a person decides. `mode`: the session goes on in it, told before the decision. */
 export interface Decided {
@@ -50,22 +49,16 @@ export function ApprovalCard({
 }): ReactElement {
   const is_true = useMemo(() => isTrueCall(approval), [approval])
   const [step, setStep] = useState<'decide' | 'always'>('decide')
-  const plan = planOf(approval)
+  const is_plan = approval.name === 'propose_plan'
   const [mode, setMode] = useState<Mode>('ask')
-  const question = plan === undefined ? questionOf(approval.name) : 'Go ahead with this plan?'
+  const question = questionOf(approval.name)
   return (
     <section className="approval-card" aria-label={`Approval: ${question}`}>
       <div>
         <h2>{question}</h2>
         {where && <p className="small quiet">{where}</p>}
       </div>
-      {plan === undefined ? (
-        <CallView name={approval.name} input={approval.input} />
-      ) : (
-        <div className="plan" role="region" aria-label="Plan" tabIndex={0}>
-          <Markdown text={revealed(plan)} />
-        </div>
-      )}
+      <CallView name={approval.name} input={approval.input} />
       {!is_true && (
         <p className="small problem" role="alert">
           What is shown here is not what would run: the call and its digest differ. It can’t be approved.
@@ -89,7 +82,7 @@ export function ApprovalCard({
       ) : (
         <div className="decision">
           {removed !== undefined && <p className="small problem">{removed}</p>}
-          {plan !== undefined && <PlanMode mode={mode} onChoose={setMode} />}
+          {is_plan && <PlanMode mode={mode} onChoose={setMode} />}
           <div className="decide">
             <button
               type="button"
@@ -103,7 +96,7 @@ export function ApprovalCard({
               type="button"
               className="button primary"
               disabled={!is_true || removed !== undefined}
-              onClick={() => onDecide({ approved: true, ...(plan === undefined ? {} : { mode }) })}
+              onClick={() => onDecide({ approved: true, ...(is_plan && { mode }) })}
             >
               Approve
             </button>
@@ -122,14 +115,6 @@ export function ApprovalCard({
       )}
     </section>
   )
-}
-
-/** The plan that a call proposes, if that is all that it says: any other field shows as a call does, whole (C11). */
-function planOf({ name, input }: Approval): string | undefined {
-  const { plan, ...rest } = input
-  return name === 'propose_plan' && typeof plan === 'string' && Object.keys(rest).length === 0
-    ? plan
-    : undefined
 }
 
 /** How the session goes on once the plan is approved. */

@@ -3,11 +3,19 @@ import type { Json } from '@baton/shared/guest.ts'
 import { callBody, revealed } from '@baton/shared/view/call.ts'
 import { Code } from './Code.tsx'
 import { Diff } from './Diff.tsx'
+import { Markdown } from './Markdown.tsx'
 
 /** A call whole: its command, its change, or its fields. Never cut. */
 export function CallView({ name, input }: { name: string; input: { [key: string]: Json } }): ReactElement {
   const body = useMemo(() => callBody(name, input), [name, input])
   if (body.as === 'fields') return <Code text={revealed(body.text)} label={`Input of ${name}`} wrap />
+  if (body.as === 'plan') {
+    return (
+      <div className="plan" role="region" aria-label="Plan" tabIndex={0}>
+        <Markdown text={revealed(body.plan)} />
+      </div>
+    )
+  }
   return (
     <>
       {body.as === 'command' ? (

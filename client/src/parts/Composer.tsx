@@ -56,6 +56,8 @@ export function Composer({
   const [text, setText] = useState('')
   const [problem, setProblem] = useState('')
   const [photos, setPhotos] = useState<readonly Photo[]>([])
+  /** The same, for what ends later than the picture in which it began. */
+  const held = useRef<readonly Photo[]>([])
   const [reading, setReading] = useState(0)
   const how = useCell(delivery)
   const touched = useRef(false)
@@ -71,12 +73,15 @@ export function Composer({
     let current = true
     touched.current = false
     setText('')
+    held.current = []
     setPhotos([])
     void drafts.load(draft).then((saved) => {
       if (current && !touched.current) setText(saved)
     })
     void drafts.photos(draft).then((saved) => {
-      if (current && saved.length > 0) setPhotos((now) => [...saved, ...now])
+      if (!current || saved.length === 0) return
+      held.current = [...saved, ...held.current]
+      setPhotos(held.current)
     })
     return () => {
       current = false
@@ -90,6 +95,7 @@ export function Composer({
   }
 
   function keepPhotos(next: readonly Photo[]): void {
+    held.current = next
     setPhotos(next)
     drafts.savePhotos(draft, next).catch((error: unknown) => setProblem(unkeptWords(error, 'Photo not kept')))
   }
@@ -117,7 +123,7 @@ export function Composer({
     }
     setReading((count) => count - chosen.length)
     if (refused.length > 0) setProblem(refused.join(' '))
-    if (read.length > 0) keepPhotos([...photos, ...read])
+    if (read.length > 0) keepPhotos([...held.current, ...read])
   }
 
   useEffect(() => {
@@ -125,11 +131,9 @@ export function Composer({
     touched.current = true
     const back = inserted.photos ?? []
     if (back.length > 0) {
-      setPhotos((before) => {
-        const all = [...back, ...before]
-        drafts.savePhotos(draft, all).catch(() => undefined)
-        return all
-      })
+      held.current = [...back, ...held.current]
+      setPhotos(held.current)
+      drafts.savePhotos(draft, held.current).catch(() => undefined)
     }
     setText((before) => {
       const text = joined(inserted.text, before)
@@ -144,7 +148,7 @@ export function Composer({
     if (!element) return
     element.style.height = 'auto'
     element.style.height = `${element.scrollHeight}px`
-  }, [text])
+  }, [text, placeholder])
 
   async function submit(event?: FormEvent): Promise<void> {
     event?.preventDefault()
@@ -157,6 +161,7 @@ export function Composer({
     const sent = text
     drafts.forget(draft)
     setText('')
+    held.current = []
     setPhotos([])
     setProblem('')
     try {
@@ -168,6 +173,7 @@ export function Composer({
     } catch (error) {
       setProblem(unkeptWords(error))
       change(sent)
+      held.current = photos
       setPhotos(photos)
     }
   }

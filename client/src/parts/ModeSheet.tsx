@@ -1,6 +1,6 @@
 import type { Mode } from '@baton/shared/guest.ts'
 import { useState, type ReactElement } from 'react'
-import { MODES } from '../store/modes.ts'
+import { MODES } from '@baton/shared/view/modes.ts'
 import { Sheet } from './Sheet.tsx'
 
 /** What the agent may do without asking. Raising it to everything asks once more (F38). */

@@ -5,7 +5,7 @@ import { navigate } from '../router.ts'
 import type { Runner } from '../store/account.ts'
 import type { LastUsed } from '../store/db.ts'
 import { NEW_SESSION } from '../store/drafts.ts'
-import { modeName } from '../store/modes.ts'
+import { modeName } from '@baton/shared/view/modes.ts'
 import { Composer } from './Composer.tsx'
 import { usePaired, useRunners } from './hooks.ts'
 

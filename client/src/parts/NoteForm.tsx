@@ -1,6 +1,6 @@
 import type { Json } from '@baton/shared/guest.ts'
 import { useState, type ReactElement } from 'react'
-import { blank, typedNumber, type Field, type Form, type Scalar } from '../store/form.ts'
+import { blank, typedNumber, wordOf, type Field, type Form, type Scalar } from '../store/form.ts'
 import { Icon } from './icons.tsx'
 
 /** The fields of a document; each change gives the whole value anew. */
@@ -157,10 +157,10 @@ function ScalarView({ field, value, disabled, label, onChange }: FieldProps<Scal
           value={at}
           onChange={(event) => onChange(field.options[Number(event.target.value)] ?? null)}
         >
-          {at < 0 && <option value={-1}>{value === undefined ? 'not set' : String(value)}</option>}
+          {at < 0 && <option value={-1}>{value === undefined ? 'not set' : wordOf(value)}</option>}
           {field.options.map((option, i) => (
             <option key={i} value={i}>
-              {String(option)}
+              {wordOf(option)}
             </option>
           ))}
         </select>
@@ -171,10 +171,10 @@ function ScalarView({ field, value, disabled, label, onChange }: FieldProps<Scal
 
 /** Keeps what is typed, `1.` say, while it is not yet the number that it will be. */
 function NumberView({ value, disabled, label, onChange }: Omit<FieldProps<Scalar>, 'field'>): ReactElement {
-  const shown = typeof value === 'number' || typeof value === 'string' ? String(value) : ''
+  const shown = wordOf(value)
   const [text, setText] = useState(shown)
   // Changed from elsewhere, e.g. by the agent.
-  const current = String(typedNumber(text)) === shown ? text : shown
+  const current = wordOf(typedNumber(text)) === shown ? text : shown
   return (
     <input
       type="text"

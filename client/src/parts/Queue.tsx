@@ -82,7 +82,7 @@ function wordsOf({ shown, pictures = [] }: OutboxItem): string {
 
 function withPhotos(text: string, count: number): string {
   const photos = count === 0 ? '' : count === 1 ? '1 photo' : `${count} photos`
-  return [text, photos].filter(Boolean).join(' · ')
+  return [photos, text].filter(Boolean).join(' · ')
 }
 
 /** What a prompt that the relay has waits for. */

@@ -1,6 +1,6 @@
 import type { Mode } from '@baton/shared/guest.ts'
 import type { ReactElement } from 'react'
-import { modeName } from '../store/modes.ts'
+import { modeName } from '@baton/shared/view/modes.ts'
 import { Icon } from './icons.tsx'
 import { Link } from './Link.tsx'
 

@@ -255,7 +255,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
           ) : (
             <Composer
               draft={sid}
-              placeholder={busy ? 'What should it do next?' : 'Message'}
+              placeholder={busy ? 'What next?' : 'Message'}
               action={action}
               offer={busy}
               inserted={inserted}

@@ -96,6 +96,12 @@ export function typedNumber(text: string): Json {
   return text.trim() === '' || !Number.isFinite(number) ? text : number
 }
 
+/** A value as a person reads and types it: text as it is, all else as JSON. */
+export function wordOf(value: Json | undefined): string {
+  if (value === undefined) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
 /** What an entry that is added begins with. */
 export function blank(field: Scalar): Json {
   switch (field.as) {

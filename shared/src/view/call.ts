@@ -9,6 +9,7 @@ type Input = { [key: string]: Json }
 export type CallBody =
   | { as: 'command'; command: string; rest: string[] }
   | { as: 'diff'; path: string; before: string; after: string; rest: string[] }
+  | { as: 'plan'; plan: string }
   | { as: 'fields'; text: string }
 
 function text(input: Input, ...names: string[]): string | undefined {
@@ -27,6 +28,8 @@ export function targetOf(name: string, input: Input): string {
     case 'glob':
     case 'grep':
       return [text(input, 'pattern'), text(input, 'path')].filter(Boolean).join(' in ')
+    case 'propose_plan':
+      return 'a plan'
     default:
       return text(input, 'path') ?? text(input, 'command', 'pattern', 'url', 'query') ?? ''
   }
@@ -39,6 +42,7 @@ const VERBS: Record<string, [asked: string, running: string, done: string]> = {
   edit: ['Edit', 'Editing', 'Edited'],
   glob: ['Find', 'Finding', 'Found'],
   grep: ['Search', 'Searching', 'Searched'],
+  propose_plan: ['Propose', 'Proposing', 'Proposed'],
 }
 
 export function verbOf(name: string, state: ToolItem['state']): string {
@@ -56,6 +60,8 @@ export function questionOf(name: string): string {
       return 'Make this edit?'
     case 'write':
       return 'Write this file?'
+    case 'propose_plan':
+      return 'Go ahead with this plan?'
     default:
       return `Allow ${name}?`
   }
@@ -67,7 +73,10 @@ export function callBody(name: string, input: Input): CallBody {
     Object.entries(input).flatMap(([key, value]) =>
       shown.includes(key) ? [] : [`${key}: ${JSON.stringify(value)}`],
     )
-  const { command, path, old_string, new_string, content } = input
+  const { command, path, old_string, new_string, content, plan } = input
+  // With any other field it shows as fields do, whole.
+  if (name === 'propose_plan' && typeof plan === 'string' && rest('plan').length === 0)
+    return { as: 'plan', plan }
   if (name === 'bash' && typeof command === 'string') {
     return { as: 'command', command, rest: rest('command') }
   }

@@ -7,6 +7,7 @@ import type { Access, DocumentState, Json, Mode } from '../guest.ts'
 import type { Outcome, Intent, Received, EventEntry, Rule } from '../journal.ts'
 import { readDocument } from './documents.ts'
 import type { Read } from './entry.ts'
+import { modeName } from './modes.ts'
 import { readModelText, readToolResult, readApproval, readEventText } from './results.ts'
 import type { Approval, EventItem, Handoff, Item, TextItem, ToolItem } from './items.ts'
 import { addedUsage, countWords, readTurnUsage, type Usage } from './usage.ts'
@@ -231,7 +232,13 @@ function received(draft: Draft, body: Received, seq: number, at: number): void {
       }
       draft.mode = body.command.mode
       draft.revision++
-      draft.items.push({ kind: 'event', id, at, tone: 'quiet', text: `Mode: ${body.command.mode}.` })
+      draft.items.push({
+        kind: 'event',
+        id,
+        at,
+        tone: 'quiet',
+        text: `Mode: ${modeName(body.command.mode)}.`,
+      })
       return
     case 'settings': {
       draft.settings = { ...draft.settings, ...body.command.settings }
@@ -411,7 +418,11 @@ function approvalOutcome(draft: Draft, index: number, body: Outcome, at: number)
   const item = draft.items[index]
   if (item?.kind !== 'tool' || !item.approval) return
   const approval = { ...item.approval, decided: { ...decided, at } }
-  if (decided.approved) {
+  // A call of the agent's own, a plan say, is done with the decision; no tool runs after it.
+  const own = draft.access.size > 0 && !draft.access.has(item.name)
+  if (decided.approved && own) {
+    change(draft, index, { state: 'ok', approval, ended_at: at })
+  } else if (decided.approved) {
     change(draft, index, { state: 'approved', approval })
     draft.granted.set(item.approval.effect, index)
   } else {

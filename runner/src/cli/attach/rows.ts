@@ -175,6 +175,8 @@ export function callLines(
           },
         ),
       ]
+    case 'plan':
+      return code(body.plan, 'bold')
     case 'fields':
       return code(body.text, 'bold')
   }

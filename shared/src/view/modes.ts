@@ -1,5 +1,5 @@
 /** What the modes are called, and what each means, in one line. */
-import type { Mode } from '@baton/shared/guest.ts'
+import type { Mode } from '../guest.ts'
 
 export const MODES: readonly { mode: Mode; name: string; means: string }[] = [
   { mode: 'plan', name: 'Plan', means: 'Looks, and makes a plan. Changes nothing.' },
