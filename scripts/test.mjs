@@ -35,7 +35,8 @@ function summary(report) {
 
 await script(async () => {
   await ensurePackages()
-  const onLinux = process.platform === 'linux' ? ['dbus-daemon', 'systemd-inhibit', 'bwrap', 'qemu-aarch64'] : []
+  const onLinux =
+    process.platform === 'linux' ? ['dbus-daemon', 'systemd-inhibit', 'bwrap', 'qemu-aarch64'] : []
   await ensurePrograms(['redis-server', 'chromium', 'git', ...onLinux])
   await ensureBuilt()
 

@@ -44,8 +44,10 @@ export class Inhibitor {
     this.#isWanted = false
     this.#isHeld = false
     clearTimeout(this.#again)
-    this.#child?.kill('SIGKILL')
+    const child = this.#child
     this.#child = undefined
+    child?.stdin?.destroy()
+    child?.kill('SIGKILL')
   }
 
   #start(at: number): void {

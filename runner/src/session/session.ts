@@ -363,7 +363,8 @@ export class Session {
   async #advanceLeave(live: Live, leave: Leaving): Promise<void> {
     this.#effects.cutWaiting()
     const left_ms = leave.until - performance.now()
-    const waits = left_ms > 0 ? this.#effects.kinds : []
+    // A sleep goes on there just as well.
+    const waits = left_ms > 0 ? this.#effects.kinds.filter((kind) => kind !== 'sleep') : []
     // In a hurry the files are stored while a model still answers: it does not change them.
     if (!leave.files && (waits.length === 0 || (leave.turns && !waits.includes('tool')))) {
       const cutsTool = this.#effects.kinds.includes('tool')
