@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { Intent } from '@baton/shared/journal.ts'
 import { Rest } from '../src/session/rest.ts'
+import { waitsForPerson } from '../src/session/state.ts'
 
 describe('rest', () => {
   const never = 3_600_000
@@ -35,5 +37,26 @@ describe('rest', () => {
     crowded = true
     expect(rest.isOver()).toBe(true)
     rest.pause()
+  })
+})
+
+describe('what a session may park with', () => {
+  const open = (...kinds: Intent['kind'][]) => ({
+    open: new Map(
+      kinds.map((kind, i) => [
+        i + 1,
+        {
+          seq: i + 1,
+          intent: { effect: i + 1, kind, replay: 'safe', digest: '', attempt: 1, now: 0 } as Intent,
+        },
+      ]),
+    ),
+  })
+
+  test('H1: an effect that ended a moment ago is open until its outcome is written, so the session does not rest', () => {
+    expect(waitsForPerson(open())).toBe(true)
+    expect(waitsForPerson(open('prompt', 'approve'))).toBe(true)
+    for (const kind of ['llm', 'tool', 'sleep'] as const)
+      expect(waitsForPerson(open('prompt', kind))).toBe(false)
   })
 })

@@ -25,7 +25,7 @@ import { Rest } from './rest.ts'
 import { retryOf } from './retry.ts'
 import { Snapshots } from './snapshots.ts'
 import { startEffect } from './start.ts'
-import { reseedOf, statusOf, type Deliverable } from './state.ts'
+import { reseedOf, statusOf, waitsForPerson, type Deliverable } from './state.ts'
 import { steady, steadyBlobs } from './steady.ts'
 
 type Happening =
@@ -321,7 +321,8 @@ export class Session {
       this.#go(live, () => live.harness.deliver(message))
       return
     }
-    if (this.#effects.size > 0 || live.toStart.size > 0) return
+    // An effect that has ended is open until its outcome stands in the journal.
+    if (this.#effects.size > 0 || live.toStart.size > 0 || !waitsForPerson(live.state)) return
     if (this.#rest.isOver()) await this.#departure.park(live, this.#inbox.newest)
   }
 

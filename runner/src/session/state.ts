@@ -149,3 +149,10 @@ export function statusOf(state: SessionState, busy: boolean): Status {
   if (busy || kinds.has('llm') || kinds.has('tool') || kinds.has('sleep')) return 'running'
   return kinds.has('prompt') ? 'idle' : 'running'
 }
+
+/** Is there nothing open but what only a person can answer? */
+export function waitsForPerson({ open }: Pick<SessionState, 'open'>): boolean {
+  return Array.from(open.values()).every(
+    ({ intent }) => intent.kind === 'prompt' || intent.kind === 'approve',
+  )
+}
