@@ -1,6 +1,17 @@
-/** Gives sessions what their tools have on this machine besides files: background jobs, whose logs lie in the data folder. */
+/**
+ * Gives sessions what their tools have on this machine besides files: background jobs, whose logs lie in the data folder, MCP
+ * servers, and the sandbox that the config or the command line asks for.
+ */
+import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { explain } from '@baton/shared/errors.ts'
+import { loadConfig, NO_CONFIG, type LoadedConfig } from '../config.ts'
 import { Jobs, sweepJobs } from '../jobs/jobs.ts'
+import { McpServers } from '../mcp/servers.ts'
+import { knownMcpTools, mcpTools } from '../mcp/tools.ts'
+import { sandboxOf } from '../sandbox/bubblewrap.ts'
+import type { SandboxSettings } from '../sandbox/settings.ts'
+import type { Stay } from '../tools/stay.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 import type { RunnerOptions } from './runner.ts'
 
@@ -8,20 +19,67 @@ export interface EquipOptions {
   data: string
   /** The name of this runner, for ids of jobs. */
   name: string
+  env: NodeJS.ProcessEnv
+  /** Every command runs in the sandbox, whatever the config says. */
+  sandbox: boolean
+  /** The folder on this machine that stands for a session's, whose config counts. */
+  ownFolder: (folder: string) => string | undefined
 }
 
-export function equip(hands: RunnerOptions['hands'], { data, name }: EquipOptions): RunnerOptions['hands'] {
+type Hands = RunnerOptions['hands']
+
+export function equip(hands: Hands, options: EquipOptions): Hands {
+  const { data, env, ownFolder } = options
   sweepJobs(join(data, 'jobs'))
-  const equipped = (workspace: Workspace, sid: string): Workspace => {
-    const jobs = new Jobs(join(data, 'jobs', sid), name)
-    return Object.assign(workspace, { stay: { jobs, end: () => jobs.end() } })
+  const configOf = async (folder: string): Promise<LoadedConfig> => {
+    const own = ownFolder(folder)
+    return own === undefined ? NO_CONFIG : loadConfig(own)
+  }
+  const equipped = async (workspace: Workspace, sid: string, folder: string): Promise<Workspace> => {
+    const stay = await stayOf(workspace.root, sid, await configOf(folder), options)
+    return Object.assign(workspace, { stay })
   }
   return {
     ...hands,
-    openWorkspace: async (sid, ...where) => equipped(await hands.openWorkspace(sid, ...where), sid),
-    restoreWorkspace: async (sid, ...what) => {
-      const restored = await hands.restoreWorkspace(sid, ...what)
-      return { ...restored, workspace: equipped(restored.workspace, sid) }
+    tools: async (folder, how) => {
+      const { mcp } = await configOf(folder)
+      const own = await hands.tools(folder, how)
+      const { known, tell } = how
+      const servers = known
+        ? knownMcpTools(mcp, known)
+        : await mcpTools(mcp, { folder: ownFolder(folder) ?? data, env, tell })
+      return [...own, ...servers]
+    },
+    openWorkspace: async (sid, folder, ...more) =>
+      equipped(await hands.openWorkspace(sid, folder, ...more), sid, folder),
+    restoreWorkspace: async (sid, folder, ...more) => {
+      const restored = await hands.restoreWorkspace(sid, folder, ...more)
+      return { ...restored, workspace: await equipped(restored.workspace, sid, folder) }
     },
   }
+}
+
+async function stayOf(
+  root: string,
+  sid: string,
+  config: LoadedConfig,
+  { data, name, env, sandbox }: EquipOptions,
+): Promise<Stay> {
+  const jobs = new Jobs(join(data, 'jobs', sid), name)
+  const mcp = new McpServers(root, env)
+  const stay = {
+    ...{ jobs, mcp, fetchAllowed: config.fetchAllowed },
+    end: async () => void (await Promise.all([jobs.end(), mcp.end()])),
+  }
+  const settings = wanted(sandbox, config.sandbox)
+  if (!settings) return stay
+  const where = { root, data, home: env['HOME'] ?? homedir(), path: env['PATH'] ?? '' }
+  const box = await sandboxOf({ settings, ...where })
+  return { ...stay, enclosure: box, ...(box.missing ? { notices: [explain(box.missing)] } : {}) }
+}
+
+/** The config may say what is allowed in the sandbox, not turn off what the command line asked for. */
+function wanted(flag: boolean, config: SandboxSettings): Exclude<SandboxSettings, boolean> | undefined {
+  if (typeof config === 'object') return config
+  return flag || config ? { network: false, write: [], read: [] } : undefined
 }

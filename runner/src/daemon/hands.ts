@@ -19,6 +19,8 @@ interface HandsOptions {
   env: NodeJS.ProcessEnv
   /** The name of this runner, as ids of jobs carry it. */
   name?: string
+  /** Commands run in a sandbox, whatever configs say. */
+  sandbox?: boolean
   park_after_ms: number
   finish_within_ms: number
 }
@@ -32,6 +34,7 @@ export async function createHands({
   folders,
   env,
   name = defaultName(),
+  sandbox = false,
   ...times
 }: HandsOptions): Promise<RunnerOptions['hands']> {
   const engine = await readBuilt('engine.wasm')
@@ -76,7 +79,7 @@ export async function createHands({
       return restoreWorkspace({ data, sid, packs, checkpoint, ...clone })
     },
   }
-  return equip(hands, { data, name })
+  return equip(hands, { data, name, env, sandbox, ownFolder })
 }
 
 async function readBuilt(name: string): Promise<Uint8Array> {
