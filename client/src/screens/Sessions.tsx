@@ -1,6 +1,7 @@
 import type { ReactElement } from 'react'
 import { ConnectionDot } from '../parts/ConnectionBar.tsx'
 import { useCell, useNow, usePaired, useRunners } from '../parts/hooks.ts'
+import { HomeBar } from '../parts/HomeBar.tsx'
 import { Mark } from '../parts/icons.tsx'
 import { Link } from '../parts/Link.tsx'
 import { NewSession } from '../parts/NewSession.tsx'
@@ -36,6 +37,7 @@ export function Sessions({ current }: { current?: string | undefined }): ReactEl
         <h1>Sessions</h1>
         <ConnectionDot />
       </header>
+      <HomeBar />
       <main className="scroll">
         {none && (
           <div className="empty">
