@@ -1,6 +1,6 @@
 /** `baton runner`: holds sessions on this machine until it is told to end. */
 import { basename, resolve } from 'node:path'
-import { BatonError } from '@baton/shared/errors.ts'
+import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { RunnerAbout } from '@baton/shared/journal.ts'
 import { takePairing } from '@baton/shared/pairing.ts'
 import { createHands } from '../daemon/hands.ts'
@@ -12,6 +12,7 @@ import {
   saveIdentity,
   saveRelay,
 } from '../daemon/identity.ts'
+import { objectionToSandbox } from '../daemon/equip.ts'
 import { defaultName, Runner } from '../daemon/runner.ts'
 import { watchPower } from '../power/power.ts'
 import { dataFolder, milliseconds, number, parseFor } from './args.ts'
@@ -44,17 +45,19 @@ export async function runner(args: string[]): Promise<number> {
   if (!identity) throw new BatonError('no-identity')
 
   const folders = (values.workspace ?? []).map((folder) => resolve(folder))
+  const name = values.name ?? defaultName()
   const hands = await createHands({
-    ...{ data, folders, env: process.env },
+    ...{ data, folders, env: process.env, name, sandbox: values.sandbox ?? false },
     park_after_ms: milliseconds('BATON_PARK_AFTER_MS', PARK_AFTER_MS),
     finish_within_ms: milliseconds('BATON_FINISH_WITHIN_MS', FINISH_WITHIN_MS),
   })
   const workspaces: RunnerAbout['workspaces'] = folders.map((path) => ({ path, name: basename(path) }))
-  const name = values.name ?? defaultName()
   // Other commands of this machine sign in as the same device.
   await saveRelay(data, { origin, about: { name, kind: pools.length > 0 ? 'cloud' : 'laptop' } })
   const log = (message: string): void =>
     void process.stderr.write(`${new Date().toISOString()} ${name}: ${message}\n`)
+  const objection = values.sandbox ? await objectionToSandbox(data, process.env) : undefined
+  if (objection) log(explain(objection))
   let refuse = (_error: BatonError): void => undefined
   const refused = new Promise<never>((_resolve, reject) => (refuse = reject))
   refused.catch(() => undefined)

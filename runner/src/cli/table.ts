@@ -121,6 +121,7 @@ export const TABLE = {
         values: 'folder',
         what: 'a folder that it serves',
       },
+      sandbox: { type: 'boolean', what: 'run every command in a sandbox (Linux, bubblewrap), or refuse it' },
       join: { type: 'string', value: 'LINK', what: 'a pairing link, see: baton pair' },
       relay: { type: 'string', value: 'URL', what: 'address of the relay' },
     },

@@ -4,7 +4,7 @@
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { explain } from '@baton/shared/errors.ts'
+import { explain, type BatonError } from '@baton/shared/errors.ts'
 import { loadConfig, NO_CONFIG, type LoadedConfig } from '../config.ts'
 import { Jobs, sweepJobs } from '../jobs/jobs.ts'
 import { McpServers } from '../mcp/servers.ts'
@@ -76,6 +76,16 @@ async function stayOf(
   const where = { root, data, home: env['HOME'] ?? homedir(), path: env['PATH'] ?? '' }
   const box = await sandboxOf({ settings, ...where })
   return { ...stay, enclosure: box, ...(box.missing ? { notices: [explain(box.missing)] } : {}) }
+}
+
+/** Why commands would be refused here although a sandbox is asked for. `folder`: any on this machine. */
+export async function objectionToSandbox(
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): Promise<BatonError | undefined> {
+  const settings = { network: false, write: [], read: [] }
+  const where = { root: folder, data: folder, home: env['HOME'] ?? homedir(), path: env['PATH'] ?? '' }
+  return (await sandboxOf({ settings, ...where })).missing
 }
 
 /** The config may say what is allowed in the sandbox, not turn off what the command line asked for. */
