@@ -91,14 +91,15 @@ export async function makePack(
     for (const [n, oid] of (await shallowCommits(shadow, tip)).entries())
       brings.set(`${SHALLOW_REFS}${n}`, oid)
   }
-  const args = ['pack-objects', '--revs', '--thin', '--stdout', '--delta-base-offset', '--quiet']
+  // --shallow: what `since` holds is left out although the tip does not descend from it.
+  const args = ['pack-objects', '--revs', '--thin', '--shallow', '--stdout', '--delta-base-offset', '--quiet']
   try {
     await using file = await open(path, 'w')
     const head = writeHead({ format: repository.format, needs: since === undefined ? [] : [since], brings })
     await file.write(head)
     let bytes = head.length
     await shadow.run(args, {
-      input: since === undefined ? `${tip}\n` : `${tip}\n^${since}\n`,
+      input: since === undefined ? `${tip}\n` : `${tip}\n^${since}\n^${since}^@\n`,
       timeout_ms: PACK_TIMEOUT_MS,
       sink: async (piece) => {
         bytes += piece.length
