@@ -187,7 +187,8 @@ describe('at the notice of sleep', () => {
     const { model, open, state } = heldModel()
     await using loop = await Loop.open({ program, model })
     const { client } = loop
-    const [one, two] = [await loop.runner('one'), await loop.runner('two')]
+    const one = await loop.runner('one', { finish_within_ms: 600_000 })
+    const two = await loop.runner('two')
     const sid = await loop.start(one.id)
     await client.command(sid, 'prompt', { text: 'go' })
     await client.untilEntries(sid, 'its files are stored', stored)
