@@ -5,7 +5,7 @@
  *     handoff [--how kill|move] [--every N] [--at K …]   a session is killed or moved after every entry of its journal
  */
 import { parseArgs } from 'node:util'
-import { Torture, type Disturbance, type How, type Verdict } from './torture/handoff.ts'
+import { Torture, type How, type Verdict } from './torture/handoff.ts'
 
 export interface HandoffSummary {
   entries: number
@@ -19,16 +19,17 @@ export async function tortureHandoff(
   { how, every = 1, at }: { how: How[]; every?: number; at?: number[] },
   told: (verdict: Verdict) => void,
 ): Promise<HandoffSummary> {
-  await using torture = await Torture.open()
-  const entries = await torture.measure()
-  const places = at ?? Array.from({ length: entries }, (_, i) => i + 1).filter((k) => k % every === 0)
-  const summary: HandoffSummary = { entries, kills: 0, moves: 0, violations: 0 }
-  const disturbances = how.flatMap((one) => places.map((place): Disturbance => ({ how: one, at: place })))
-  for (const disturbance of disturbances) {
-    const verdict = await torture.disturb(disturbance)
-    summary[disturbance.how === 'kill' ? 'kills' : 'moves']++
-    summary.violations += verdict.violations.length
-    told(verdict)
+  const summary: HandoffSummary = { entries: 0, kills: 0, moves: 0, violations: 0 }
+  for (const one of how) {
+    await using torture = await Torture.open(one)
+    summary.entries = await torture.measure()
+    const all = Array.from({ length: summary.entries }, (_, i) => i + 1)
+    for (const place of at ?? all.filter((k) => k % every === 0)) {
+      const verdict = await torture.disturb({ how: one, at: place })
+      summary[one === 'kill' ? 'kills' : 'moves']++
+      summary.violations += verdict.violations.length
+      told(verdict)
+    }
   }
   return summary
 }

@@ -18,8 +18,8 @@ import { until } from '../until.ts'
 import { COMPACT_AFTER, PROMPTS, taskScript } from './task.ts'
 
 const PRELOAD = join(import.meta.dirname, 'at-entry.ts')
-/** Short: after each kill it has to run out. */
-const LEASE_MS = 1_000
+/** Short for kills: after each it has to run out. Long for moves: none may run out on a slow machine. */
+const LEASE_MS: Record<How, number> = { kill: 1_000, move: 20_000 }
 
 export type How = 'kill' | 'move'
 
@@ -82,9 +82,9 @@ export class Torture implements AsyncDisposable {
     this.#counters = parts.counters
   }
 
-  static async open(): Promise<Torture> {
+  static async open(how: How): Promise<Torture> {
     const ground = await Ground.open()
-    const env = { BATON_LEASE_MS: String(LEASE_MS), BATON_HEARTBEAT_MS: '500' }
+    const env = { BATON_LEASE_MS: String(LEASE_MS[how]), BATON_HEARTBEAT_MS: '500' }
     const [relay, model] = await Promise.all([ground.relay({ env }), startModelServer(taskScript)])
     const counters = new Counters(await ground.newFolder('counters'))
     counters.open('probe')
@@ -167,7 +167,7 @@ export class Torture implements AsyncDisposable {
       await disturbed
       const holder = await this.#holder(entries)
       const data = [...runners, this.#other].find((runner) => runner?.device.id === holder)?.data ?? ''
-      const tree = treeOf(join(data, 'worktrees', sid))
+      const tree = await this.#settledTree(join(data, 'worktrees', sid))
       const after = this.#counts()
       return {
         restarted,
@@ -187,6 +187,18 @@ export class Torture implements AsyncDisposable {
       await disturbed.catch(() => undefined)
       for (const { process } of runners) signal(process.pid, 'SIGKILL')
     }
+  }
+
+  /** The work tree, when it is as expected; else as it is after a while: a guest runs before its files are there. */
+  async #settledTree(folder: string): Promise<Record<string, string>> {
+    const expected = JSON.stringify(this.#undisturbed?.tree)
+    let tree: Record<string, string> = {}
+    const settled = (): boolean => {
+      tree = existsSync(folder) ? treeOf(folder) : {}
+      return expected === undefined || JSON.stringify(tree) === expected
+    }
+    await until('the work tree is as expected', settled, { deadline_ms: 20_000 }).catch(() => undefined)
+    return tree
   }
 
   /** Prompts, approves, and compacts, as a person would. Resolves with the journal when the last turn is over. */
