@@ -41,6 +41,15 @@ export const SCRIPTS: Record<string, Script> = {
     return [call(prompt.includes('probe') ? 'probe' : 'launch', {})]
   },
 
+  /** Says what it heard last; about the middle, and about security, only when the gate is open. */
+  echo: (request) => {
+    const last = request.messages.at(-1)?.content ?? ''
+    const blocks = typeof last === 'string' ? [{ type: 'text', text: last }] : last
+    const heard = blocks.map((block) => ('text' in block ? block.text : '')).join('')
+    const isHeld = /middle|security/.test(JSON.stringify([request.system, heard]))
+    return [...(isHeld ? [hold('middle')] : []), say(`Heard: ${heard.slice(0, 60)}`)]
+  },
+
   /** A file, an edit and a command that need approval, then a summary. */
   edit: [
     [call('write', { path: 'notes/plan.md', content: '# Plan\n\n- begin\n' })],

@@ -25,6 +25,7 @@ export { Document, document, DocumentRefused, type StandardSchema } from './docu
 export { EffectFailed } from './effects.ts'
 export { misfit, type FromSchema, type JsonSchema } from './schema.ts'
 export { onCompact, onMode, onSettings, onStop, stopping, takeCompact, type StartInfo } from './session.ts'
+export { textOf } from './text.ts'
 export type {
   Access,
   Effort,

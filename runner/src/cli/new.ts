@@ -8,6 +8,7 @@ import type { Placement } from '@baton/shared/protocol.ts'
 import { titleOf } from '@baton/shared/view/sessions.ts'
 import * as v from 'valibot'
 import { withAccount, type AccountView, type NamedRunner } from './account.ts'
+import { chooseAgent } from './agent.ts'
 import { parseFor } from './args.ts'
 import { print } from './output.ts'
 import { meant } from './similar.ts'
@@ -29,6 +30,8 @@ export async function newSession(args: string[]): Promise<number> {
     ...(values.effort === undefined ? {} : { effort: values.effort }),
     ...(values['in-place'] === true ? { place: 'in-place' } : {}),
   }
+  // Before a session is made: most mistakes are in the agent.
+  const agent = await chooseAgent(values.agent ?? 'coder')
   return withAccount(values.data, async (view) => {
     const { runners } = await view.list()
     const { runner, where } = placeFor(view, runners, {
@@ -36,12 +39,17 @@ export async function newSession(args: string[]): Promise<number> {
       place: values.place ?? 'laptop',
       on: values.on,
     })
-    const agent = values.agent ?? 'coder'
     const sid = newId()
     const title = titleOf(prompt)
-    await view.create(sid, { title, agent, mode, workspace }, where)
-    const start = { agent, workspace, mode, ...(Object.keys(settings).length === 0 ? {} : { settings }) }
-    await view.command(sid, 'start', start)
+    await view.create(sid, { title, agent: agent.name, mode, workspace }, where)
+    const start = {
+      agent: agent.name,
+      workspace,
+      mode,
+      ...(Object.keys(settings).length === 0 ? {} : { settings }),
+    }
+    const bundle = agent.bundle && (await view.link.blobs.put(sid, view.keyOf(sid), agent.bundle))
+    await view.command(sid, 'start', { ...start, ...(bundle === undefined ? {} : { bundle }) })
     await view.command(sid, 'prompt', { text: prompt })
     print(values.json, { sid, runner: runner.about.name }, clean(`${sid}  on ${runner.about.name}: ${title}`))
     return 0
