@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util'
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import { pino } from 'pino'
 import { startRelay } from './main.ts'
-import { DEFAULTS } from './options.ts'
+import { DEFAULTS, type RelayOptions } from './options.ts'
 import { startRedis } from './redis-server.ts'
 
 const CLIENT = fileURLToPath(new URL('../../client/dist', import.meta.url))
@@ -22,6 +22,7 @@ function options(): {
   client: string
   accounts: number
   log: string
+  metrics: RelayOptions['metrics']
   holdHealth: boolean
 } {
   try {
@@ -34,6 +35,7 @@ function options(): {
         client: { type: 'string' },
         accounts: { type: 'string' },
         log: { type: 'string' },
+        metrics: { type: 'string' },
         'hold-health': { type: 'boolean' },
       },
     })
@@ -44,12 +46,22 @@ function options(): {
       client: values.client ?? CLIENT,
       accounts: whole('accounts', values.accounts, DEFAULTS.accounts_max, 1, 1_000_000),
       log: values.log ?? process.env['BATON_LOG'] ?? 'warn',
+      metrics: addressOf(values.metrics),
       holdHealth: values['hold-health'] ?? false,
     }
   } catch (cause) {
     if (cause instanceof BatonError) throw cause
     throw new BatonError('usage', cause instanceof Error ? cause.message : '', { cause })
   }
+}
+
+/** `PORT`, of this machine alone, or `HOST:PORT`. */
+function addressOf(text: string | undefined): RelayOptions['metrics'] {
+  if (text === undefined) return undefined
+  const [, host = '127.0.0.1', port] = /^(?:\[?([^\]]+)\]?:)?(\d+)$/.exec(text) ?? []
+  if (port === undefined)
+    throw new BatonError('usage', `--metrics takes PORT or HOST:PORT, not ${JSON.stringify(text)}.`)
+  return { host, port: whole('metrics', port, 0, 0, 65_535) }
 }
 
 function whole(name: string, text: string | undefined, fallback: number, min: number, max: number): number {
@@ -86,7 +98,7 @@ async function makeFolder(data: string): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const { port, host, data, client, accounts, log: level, holdHealth } = options()
+  const { port, host, data, client, accounts, log: level, metrics, holdHealth } = options()
   const log = pino({ level, name: 'relay' }, pino.destination({ dest: 2, sync: true }))
   await makeFolder(data)
   const told = untilTold()
@@ -99,6 +111,7 @@ async function main(): Promise<void> {
   try {
     const relay = await startRelay({
       ...{ port, host, log, ...times(), accounts_max: accounts, isUp: () => isUp },
+      ...(metrics ? { metrics } : {}),
       ...{ redis: url ?? redis?.path ?? '', clientDir: client },
       ...(redis ? { dataDir: data } : {}),
     })

@@ -12,6 +12,7 @@ import type { Context } from './context.ts'
 import { addHttp } from './http.ts'
 import { Hubs } from './hub.ts'
 import { AddressLimit, DiskRoom, Usage } from './limits.ts'
+import { Metrics, serveMetrics } from './metrics.ts'
 import { Notices } from './notices.ts'
 import { DEFAULTS, type Limits, type RelayOptions } from './options.ts'
 import { Presence } from './presence.ts'
@@ -26,6 +27,8 @@ export interface RunningRelay {
   port: number
   /** `http://host:port`. */
   url: string
+  /** Where the metrics are, if they were asked for. */
+  metricsUrl?: string
   /** Tells the peers to come back later, then ends. Redis stays as it is. */
   close: () => Promise<void>
 }
@@ -76,13 +79,18 @@ export async function startRelay(given: StartOptions): Promise<RunningRelay> {
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
   })
+  const metrics = options.metrics ? new Metrics(context, () => connections.size) : undefined
+  let measured: Awaited<ReturnType<typeof serveMetrics>> | undefined
   try {
+    if (options.metrics && metrics) measured = await serveMetrics(options.metrics, metrics)
     await context.disk.look()
     await addSockets(app, context, relay, connections)
     await addHttp(app, context)
     await listen(app, options)
   } catch (error) {
     await app.close()
+    await measured?.close()
+    metrics?.close()
     store.close()
     throw error
   }
@@ -92,7 +100,10 @@ export async function startRelay(given: StartOptions): Promise<RunningRelay> {
   return {
     port,
     url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
+    ...(measured ? { metricsUrl: measured.url } : {}),
     close: async () => {
+      await measured?.close()
+      metrics?.close()
       stopWatchingStore()
       for (const connection of connections) connection.end('draining')
       await stopSweeping()

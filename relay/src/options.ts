@@ -52,6 +52,8 @@ export interface RelayOptions {
   /** Whether what starts together with the relay is up too; /healthz waits for it. */
   isUp: () => boolean
   limits: Limits
+  /** Where Prometheus may ask for numbers (metrics.ts); undefined: nowhere. */
+  metrics: { host: string; port: number } | undefined
   /** A pino logger, or the level of one that writes to standard error. */
   log: Logger | string
 }
@@ -86,6 +88,7 @@ export const DEFAULTS: Omit<RelayOptions, 'redis'> = {
   offer_ms: 3_000,
   token_ms: 3_600_000,
   isUp: () => true,
+  metrics: undefined,
   limits: DEFAULT_LIMITS,
   log: 'info',
 }

@@ -5,6 +5,7 @@
  *   const [code, n] = await run(redis, 'command', { state, inbox, commands }, { account, sid, … })
  */
 import { createHash } from 'node:crypto'
+import { channel } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
 import type { Redis } from 'ioredis'
 
@@ -157,6 +158,16 @@ export async function loadScripts(redis: Redis): Promise<void> {
   await Promise.all([...loaded.values()].map(({ source }) => redis.script('LOAD', source)))
 }
 
+/** Every script that was run is told here, for those who measure. */
+export const SCRIPT_CHANNEL = 'baton:relay:script'
+export interface ScriptRun {
+  script: ScriptName
+  code: string
+  /** From asking to the answer. */
+  ms: number
+}
+const runs = channel(SCRIPT_CHANNEL)
+
 /** Runs a script. Throws what Redis or the connection throws. */
 export async function run<N extends ScriptName>(
   redis: Redis,
@@ -171,6 +182,7 @@ export async function run<N extends ScriptName>(
     if (Array.isArray(value)) for (const item of value) values.push(item)
     else values.push(value)
   }
+  const began = performance.now()
   let reply: unknown
   try {
     reply = await redis.evalsha(sha, binding.keys.length, ...values)
@@ -178,5 +190,8 @@ export async function run<N extends ScriptName>(
     if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
     reply = await redis.eval(source, binding.keys.length, ...values)
   }
+  const [code] = reply as ScriptReply<N>
+  if (runs.hasSubscribers)
+    runs.publish({ script: name, code, ms: performance.now() - began } satisfies ScriptRun)
   return reply as ScriptReply<N>
 }
