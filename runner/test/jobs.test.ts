@@ -34,7 +34,8 @@ function contextOf(own: Jobs): ToolContext {
 async function start(command: string): Promise<string> {
   const { text, detail } = await bash.execute({ command, background: true }, context)
   expect(text).toContain('Started in the background')
-  return String(detail?.['job'])
+  const id = detail?.['job']
+  return typeof id === 'string' ? id : ''
 }
 
 const use = (input: { [key: string]: Json }, own = context) => job.execute(input, own)

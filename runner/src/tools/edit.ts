@@ -1,8 +1,9 @@
 import * as v from 'valibot'
 import { defineTool, Refusal } from './define.ts'
 import { diffDetail } from './diff.ts'
-import { noteFile, readText, replaceFile } from './files.ts'
-import { innerPath } from './paths.ts'
+import { noteFile, textOf } from './files.ts'
+import { filesOf, type SessionFiles } from './session-files.ts'
+import type { ToolAnswer, ToolContext } from './tool.ts'
 import { encode } from './write.ts'
 
 const BOM = '\ufeff'
@@ -20,36 +21,53 @@ To make a new file use write.`,
     new_string: v.pipe(v.string(), v.description('What to put in its place. Empty: remove it.')),
     replace_all: v.optional(v.pipe(v.boolean(), v.description('Replace every occurrence. Default false.'))),
   }),
-  async run({ path, old_string, new_string, replace_all = false }, context) {
-    if (old_string === new_string)
-      throw new Refusal('old_string and new_string are equal: nothing to change.')
-    encode(new_string, 'new_string')
-    const place = await innerPath(context.root, path, 'write')
-    const { text: before, bom } = await readText(place, { exact: true })
-    const [old, fresh] = asInFile(before, old_string, new_string)
-    const count = occurrences(before, old)
-    if (count === 0) {
-      // The same call again, after an interruption: it is done already, not wrong.
-      if (fresh !== '' && !fresh.includes(old) && occurrences(before, fresh) === 1) {
-        return { text: `${place.shown} already has new_string: nothing to change.`, is_error: false }
-      }
-      throw new Refusal(`old_string does not stand in ${place.shown}. ${hint(before, old)}`, 'not-found')
-    }
-    if (count > 1 && !replace_all) {
-      const todo = 'Take in more of the lines around it, or set replace_all.'
-      throw new Refusal(`old_string stands ${count} times in ${place.shown}. ${todo}`, 'not-unique')
-    }
-    const after = before.replaceAll(old, () => fresh)
-    const bytes = encode(bom ? BOM + after : after, 'new_string')
-    await replaceFile(place, bytes)
-    noteFile(context, place, bytes)
-    return {
-      text: `Edited ${place.shown}: ${count === 1 ? 'one replacement' : `${count} replacements`}.`,
-      is_error: false,
-      detail: { replacements: count, ...diffDetail(place.shown, before, after) },
-    }
+  async run(input, context) {
+    const files = filesOf(context)
+    return files.change(() => replaceIn(input, files, context))
   },
 })
+
+interface Change {
+  path: string
+  old_string: string
+  new_string: string
+  replace_all?: boolean | undefined
+}
+
+async function replaceIn(
+  { path, old_string, new_string, replace_all = false }: Change,
+  files: SessionFiles,
+  context: ToolContext,
+): Promise<ToolAnswer> {
+  if (old_string === new_string) throw new Refusal('old_string and new_string are equal: nothing to change.')
+  encode(new_string, 'new_string')
+  const place = await files.place(path, 'write')
+  const found = await files.read(place)
+  if (!found) throw new Refusal(`There is no file ${place.shown}. Find it with glob.`)
+  const { text: before, bom } = textOf(found, place, { exact: true })
+  const [old, fresh] = asInFile(before, old_string, new_string)
+  const count = occurrences(before, old)
+  if (count === 0) {
+    // The same call again, after an interruption: it is done already, not wrong.
+    if (fresh !== '' && !fresh.includes(old) && occurrences(before, fresh) === 1) {
+      return { text: `${place.shown} already has new_string: nothing to change.`, is_error: false }
+    }
+    throw new Refusal(`old_string does not stand in ${place.shown}. ${hint(before, old)}`, 'not-found')
+  }
+  if (count > 1 && !replace_all) {
+    const todo = 'Take in more of the lines around it, or set replace_all.'
+    throw new Refusal(`old_string stands ${count} times in ${place.shown}. ${todo}`, 'not-unique')
+  }
+  const after = before.replaceAll(old, () => fresh)
+  const bytes = encode(bom ? BOM + after : after, 'new_string')
+  await files.replace(place, bytes)
+  noteFile(context, place, bytes)
+  return {
+    text: `Edited ${place.shown}: ${count === 1 ? 'one replacement' : `${count} replacements`}.`,
+    is_error: false,
+    detail: { replacements: count, ...diffDetail(place.shown, before, after) },
+  }
+}
 
 /** A model writes \n; a file with CRLF is meant all the same, and keeps its line endings. */
 function asInFile(text: string, old: string, fresh: string): [old: string, fresh: string] {

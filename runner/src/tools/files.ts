@@ -46,14 +46,7 @@ export async function readBytes({ real, shown }: InnerPath): Promise<Buffer | un
   }
 }
 
-/** A text file. Throws Refusal when there is none, and for what is not text. `exact`: also when it is not valid UTF-8. */
-export async function readText(path: InnerPath, options: { exact: boolean }): Promise<FileText> {
-  const bytes = await readBytes(path)
-  if (!bytes) throw new Refusal(`There is no file ${path.shown}. Find it with glob.`)
-  return textOf(bytes, path, options)
-}
-
-/** As `readText`, of bytes that are there already. */
+/** A file as text. Throws Refusal for what is none. `exact`: also when it is not valid UTF-8. */
 export function textOf(bytes: Buffer, path: InnerPath, options: { exact: boolean }): FileText {
   if (bytes.subarray(0, SNIFF_BYTES).includes(0)) {
     const todo = 'It can not be shown as text; examine it with bash (file, xxd, strings).'

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { defineTool, Refusal } from './define.ts'
-import { noteFile, readBytes, textOf } from './files.ts'
-import { innerPath } from './paths.ts'
+import { noteFile, textOf } from './files.ts'
 import { pictureOf, pictureType } from './pictures.ts'
+import { filesOf } from './session-files.ts'
 import { boundedLine, RESULT_CHARS } from './text.ts'
 import type { Picture, ToolAnswer } from './tool.ts'
 
@@ -23,8 +23,9 @@ Folders are listed with glob. Other binary files are refused.`,
     limit: v.optional(v.pipe(position, v.description(`How many lines. Default and at most ${LINES}.`))),
   }),
   async run({ path, offset = 1, limit = LINES }, context) {
-    const place = await innerPath(context.root, path, 'read')
-    const bytes = await readBytes(place)
+    const files = filesOf(context)
+    const place = await files.place(path, 'read')
+    const bytes = await files.read(place)
     if (!bytes) throw new Refusal(`There is no file ${place.shown}. Find it with glob.`)
     const media_type = pictureType(bytes)
     if (media_type) return pictureAnswer(bytes, media_type, place.shown)

@@ -1,5 +1,6 @@
 /** What the tools of a session have on this runner besides its files, for as long as the session stays here. */
 import type { Jobs } from '../jobs/jobs.ts'
+import type { SessionFiles } from './session-files.ts'
 import type { McpServers } from '../mcp/servers.ts'
 
 /** How a command line is started: as it is, or inside a sandbox. */
@@ -14,6 +15,8 @@ export interface Stay {
   jobs?: Jobs
   enclosure?: Enclosure
   mcp?: McpServers
+  /** Absent: the files are on the disk. */
+  files?: SessionFiles
   /** Hosts, or `host:port`, that `fetch` may reach although they are not public. */
   fetchAllowed?: readonly string[]
   /** Ends whatever still runs. Called before the files are stored for the last time, and when the session has left. */

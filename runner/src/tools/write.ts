@@ -2,8 +2,10 @@ import * as v from 'valibot'
 import { sha256Hex } from '@baton/shared/bytes.ts'
 import { defineTool, Refusal } from './define.ts'
 import { diffDetail } from './diff.ts'
-import { noteFile, readBytes, replaceFile } from './files.ts'
-import { innerPath } from './paths.ts'
+import { noteFile } from './files.ts'
+import type { InnerPath } from './paths.ts'
+import { filesOf, type SessionFiles } from './session-files.ts'
+import type { ToolAnswer, ToolContext } from './tool.ts'
 
 export const write = defineTool({
   name: 'write',
@@ -17,30 +19,39 @@ A file that changed since you read it is not replaced; read it again first.`,
     content: v.pipe(v.string(), v.description('The whole new content.')),
   }),
   async run({ path, content }, context) {
-    const place = await innerPath(context.root, path, 'write')
+    const files = filesOf(context)
+    const place = await files.place(path, 'write')
     const bytes = encode(content, 'content')
-    const before = await readBytes(place)
-    const known = context.readFiles.get(place.real)
-    const changed = before && known !== undefined && known !== sha256Hex(before)
-    if (changed && !before.equals(bytes)) {
-      throw new Refusal(`${place.shown} has changed since you read it. Read it again, then write.`, 'changed')
-    }
-    await replaceFile(place, bytes)
-    noteFile(context, place, bytes)
-    const binary = before?.includes(0) ?? false
-    return {
-      text: `${before ? 'Replaced' : 'Created'} ${place.shown} (${bytes.length} bytes).`,
-      is_error: false,
-      detail: {
-        created: !before,
-        bytes: bytes.length,
-        ...(binary
-          ? { path: place.shown }
-          : diffDetail(place.shown, before?.toString('utf8') ?? '', content)),
-      },
-    }
+    return files.change(() => replaceWith(content, bytes, place, files, context))
   },
 })
+
+async function replaceWith(
+  content: string,
+  bytes: Buffer,
+  place: InnerPath,
+  files: SessionFiles,
+  context: ToolContext,
+): Promise<ToolAnswer> {
+  const before = await files.read(place)
+  const known = context.readFiles.get(place.real)
+  const changed = before && known !== undefined && known !== sha256Hex(before)
+  if (changed && !before.equals(bytes)) {
+    throw new Refusal(`${place.shown} has changed since you read it. Read it again, then write.`, 'changed')
+  }
+  await files.replace(place, bytes)
+  noteFile(context, place, bytes)
+  const binary = before?.includes(0) ?? false
+  return {
+    text: `${before ? 'Replaced' : 'Created'} ${place.shown} (${bytes.length} bytes).`,
+    is_error: false,
+    detail: {
+      created: !before,
+      bytes: bytes.length,
+      ...(binary ? { path: place.shown } : diffDetail(place.shown, before?.toString('utf8') ?? '', content)),
+    },
+  }
+}
 
 /** UTF-8. Throws Refusal for half a surrogate pair: it has no UTF-8 form and would be changed in silence. */
 export function encode(text: string, field: string): Buffer {
