@@ -79,7 +79,7 @@ describe('A9: a document', () => {
 
   test('has a bounded size, counted in bytes', () => {
     run(() => {
-      const made = document('text', { initial: '' as string })
+      const made = document<string>('text', { initial: '' })
       made.set('x'.repeat(90_000))
       expect(() => made.set('é'.repeat(50_000))).toThrow('It has 98 KB; a document has at most 88 KB.')
       expect(() => made.set('😀'.repeat(22_000))).not.toThrow()
@@ -136,8 +136,8 @@ describe('A9: a document', () => {
 
   test('has a name of its own, and a schema that is understood', () => {
     run(() => {
-      document('a', { initial: 1 as number })
-      expect(() => document('a', { initial: 2 as number })).toThrow('there is a document "a" already')
+      document('a', { initial: 1 })
+      expect(() => document('a', { initial: 2 })).toThrow('there is a document "a" already')
       expect(() => document('b', { schema: { type: 'string', oneOf: [] }, initial: '' })).toThrow('"oneOf"')
       const large = { type: 'string', description: 'x'.repeat(17_000) } as const
       expect(() => document('c', { schema: large, initial: '' })).toThrow('16 KB')

@@ -1,5 +1,4 @@
 /** The agent inside the engine: cut anywhere, saved, restored elsewhere, it asks for the same things. */
-import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { bundleAgent } from '@baton/guest/bundle.ts'
 import type { EffectRequest, GuestMessage, Json, LlmResult, Message, ToolSpec } from '@baton/shared/guest.ts'
