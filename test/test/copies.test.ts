@@ -5,15 +5,17 @@ import { describe, expect, it } from 'vitest'
 import { bundleAgent } from '@baton/guest/bundle.ts'
 import { readCopy } from '@baton/shared/copy.ts'
 import type { Opened } from '@baton/shared/entries.ts'
+import type { ImageRef, Json, Message } from '@baton/shared/guest.ts'
 import type { SessionMeta } from '@baton/shared/journal.ts'
 import { signDecision } from '@baton/shared/keys.ts'
 import { transcriptOf } from '@baton/shared/transcript.ts'
-import { copyPlace, startCopy } from '@baton/runner/cli/copying.ts'
+import { copyPlace, startCopy, untilStarted } from '@baton/runner/cli/copying.ts'
 import type { RunnerOptions } from '@baton/runner/daemon/runner.ts'
+import type { SnapshotHeader } from '@baton/runner/harness.ts'
 import { GuestHarness } from '@baton/runner/vm/guest-harness.ts'
 import { Loop } from '../src/loop.ts'
-import { approve, emit, prompt, resultOf, tool } from '../src/script-asks.ts'
-import type { Program } from '../src/script-harness.ts'
+import { approve, emit, llm, prompt, resultOf, tool } from '../src/script-asks.ts'
+import { ScriptHarness, type Program } from '../src/script-harness.ts'
 import { until } from '../src/until.ts'
 
 const META: SessionMeta = { title: 'test', agent: 'script', mode: 'ask', workspace: '/w' }
@@ -207,6 +209,80 @@ describe('a copy', () => {
     const { id } = await loop.runner('one')
     const sid = await loop.client.start({ prefer: 'A'.repeat(43) }, { agent: 'script', workspace: '/w' })
     await expect(fork(loop, sid, id)).rejects.toThrow(/can not be copied yet/)
+  })
+})
+
+describe('what a copy brings along', () => {
+  it('X9: pictures, under the name that the guest has for them, also in a copy of a copy; and long results', async () => {
+    const picture = { media_type: 'image/png', bytes: new Uint8Array([137, 80, 78, 71, 7]) } as const
+    const long = 'long '.repeat(20_000)
+    const program: Program = function* () {
+      yield {}
+      const seen = yield { ask: [tool(1, 'photo'), tool(2, 'read')] }
+      const read = yield {}
+      const results = [seen, read].map(resultOf) as unknown as { text: string; images?: ImageRef[] }[]
+      const image = results.flatMap(({ images }) => images ?? [])[0]
+      const text = results.map((result) => result.text).join('')
+      for (let effect = 3; ; effect += 2) {
+        yield { ask: [prompt(effect)] }
+        const source = { type: 'blob', ...(image as unknown as Record<string, Json>) }
+        const message: Message = {
+          role: 'user',
+          content: [
+            { type: 'image', source },
+            { type: 'text', text },
+          ],
+        }
+        yield { ask: [llm(effect + 1, message)] }
+      }
+    }
+    const asked: string[] = []
+    await using loop = await Loop.open({
+      program,
+      tools: {
+        photo: { access: 'read', run: async () => ({ text: '', is_error: false, images: [picture] }) },
+        read: { access: 'read', run: async () => long },
+      },
+      model: async ({ messages }) => {
+        asked.push(JSON.stringify(messages))
+        const usage = { input_tokens: 1, output_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0 }
+        return { content: [], stop_reason: 'end_turn', model: 'm', usage }
+      },
+    })
+    const { id } = await loop.runner('one')
+    const sid = await loop.start(id)
+    await loop.client.untilEntries(sid, 'it waits', (all) => hasIntent(3)(all) && isStored(all))
+    const copy = await fork(loop, sid, id)
+    await loop.client.untilEntries(copy, 'the copy waits', isStored)
+    const twin = await fork(loop, copy, id)
+    for (const session of [sid, copy, twin]) {
+      await loop.client.untilEntries(session, 'it waits', (all) => hasIntent(3)(all) && isStored(all))
+      await loop.client.command(session, 'prompt', { text: 'look' })
+      await loop.client.untilEntries(session, 'it looked', hasOutcome(4))
+    }
+    expect(asked).toHaveLength(3)
+    expect(new Set(asked).size).toBe(1)
+    expect(asked[0]).toContain(Buffer.from(picture.bytes).toString('base64'))
+    expect(asked[0]).toContain(long)
+  })
+
+  it('X10, F60: a runner with another engine refuses it, naming both, and starts nothing', async () => {
+    class Other extends ScriptHarness {
+      override async open(): Promise<SnapshotHeader> {
+        return { ...(await super.open()), engine: 'b'.repeat(64) }
+      }
+    }
+    await using loop = await Loop.open({ program: echo })
+    const { id } = await loop.runner('one')
+    const sid = await loop.start(id)
+    await loop.client.untilEntries(sid, 'it waits', (all) => hasIntent(1)(all) && isStored(all))
+    const other = await loop.runner('two', { harness: () => new Other(echo) })
+    const copy = await fork(loop, sid, other.id)
+    await expect(untilStarted(loop.client, copy)).rejects.toThrow(
+      new RegExp(`needs engine ${'a'.repeat(64)}, this runner has ${'b'.repeat(64)}`),
+    )
+    expect((await loop.client.info(copy)).status).toBe('failed')
+    expect(await untilStarted(loop.client, await fork(loop, sid, id))).toBe(true)
   })
 })
 

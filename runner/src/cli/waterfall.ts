@@ -118,13 +118,17 @@ function totalsIn(totals: Trace['totals']): string[] {
   const { requests, repeated, tools, handoffs, model_ms, tool_ms, people_ms, cost_usd } = totals
   const input = totals.input_tokens + totals.cache_read_tokens + totals.cache_write_tokens
   return [
-    `${requests} model calls${repeated > 0 ? ` (${repeated} repeated)` : ''} ${duration(model_ms)}`,
-    `${tools} tools ${duration(tool_ms)}`,
+    `${plural(requests, 'model call')}${repeated > 0 ? ` (${repeated} repeated)` : ''} ${duration(model_ms)}`,
+    `${plural(tools, 'tool')} ${duration(tool_ms)}`,
     `waited for people ${duration(people_ms)}`,
-    `${handoffs} handoffs`,
+    plural(handoffs, 'handoff'),
     `${tokens(input)} tokens in (${tokens(totals.cache_read_tokens)} cached), ${tokens(totals.output_tokens)} out`,
     ...(cost_usd === undefined ? [] : [`$${cost_usd.toFixed(cost_usd < 1 ? 4 : 2)}`]),
   ]
+}
+
+function plural(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
 function tokens(count: number): string {
@@ -132,7 +136,7 @@ function tokens(count: number): string {
 }
 
 function money(usd: number | undefined): string {
-  return usd === undefined ? '' : ` $${usd.toFixed(usd < 0.1 ? 3 : 2)}`
+  return usd === undefined ? '' : ` $${usd.toFixed(usd < 0.1 ? 4 : 2)}`
 }
 
 /** Parts joined by dots, in lines of at most `columns`. */
