@@ -1,6 +1,5 @@
 /** `baton attach` on a real terminal, against real processes: what a person sees and does there. */
 import { join } from 'node:path'
-import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { transcriptOf } from '@baton/shared/transcript.ts'
 import { Cluster, type ClusterRunner } from '../src/cluster.ts'
@@ -9,17 +8,16 @@ import { Terminal, type TerminalOptions } from '../src/terminal.ts'
 import { until } from '../src/until.ts'
 
 const CLI = join(import.meta.dirname, '../../runner/src/cli.ts')
-const COMMAND = 'wc -l README.md > lines.txt && cat lines.txt'
 
 let cluster: Cluster
 let laptop: ClusterRunner
-let cloud: ClusterRunner
 beforeAll(async () => {
   cluster = await Cluster.open({ script: 'task-held' })
-  ;[laptop, cloud] = await Promise.all([
+  const runners = await Promise.all([
     cluster.runner('laptop'),
     cluster.runner('cloud-2', { args: ['--pool', 'cloud'] }),
   ])
+  laptop = runners[0]
 })
 afterAll(() => cluster[Symbol.asyncDispose]())
 
@@ -82,9 +80,178 @@ describe('attach', () => {
     await terminal.hides('Run this command?')
     await terminal.shows('denied')
 
+    // Moved from here: the line of the handoff shows, and the head says where it runs now.
+    terminal.type('\x14')
+    await terminal.shows('› cloud-2')
+    terminal.type('\r')
+    await terminal.shows(/moved to cloud-2/)
     terminal.type('Once more\r')
     await terminal.shows('> Once more')
     terminal.type('\x03')
     await expectRestored(terminal)
+  })
+})
+
+describe('attach, when things go wrong', () => {
+  let hostile: Cluster
+  let runner: ClusterRunner
+  let sid: string
+  beforeAll(async () => {
+    hostile = await Cluster.open({ script: 'hostile' })
+    runner = await hostile.runner('laptop')
+    sid = await hostile.session(runner, 'full')
+  })
+  afterAll(() => hostile[Symbol.asyncDispose]())
+
+  const open = (size: Partial<TerminalOptions> = {}, flags: string[] = [], session = sid): Terminal =>
+    Terminal.start({
+      ...{ command: process.execPath, args: [CLI, 'attach', session, '--data', runner.data, ...flags] },
+      ...{ cwd: hostile.ground.folder, env: { ...hostile.ground.environment(), LANG: 'C.UTF-8' } },
+      ...size,
+    })
+  const promptsOf = async (session = sid): Promise<string[]> =>
+    transcriptOf(await hostile.client.entries(session)).flatMap((item) =>
+      item.t === 'prompt' ? [item.text] : [],
+    )
+
+  it('C12: what a model says and a command prints reaches no terminal as an escape sequence', async () => {
+    await using terminal = open()
+    await terminal.shows('Write a prompt')
+    terminal.type('Try\r')
+    await terminal.shows('Both were harmless.')
+    terminal.type('\x0f')
+    await terminal.shows('FAKED output')
+    await terminal.shows('FAKED prose')
+    expect(terminal.raw).not.toContain('\x1b[HFAKED')
+    expect(terminal.raw).not.toContain('\x1b]')
+    expect(terminal.raw).not.toContain('\x07')
+    terminal.type('\x03')
+    await expectRestored(terminal)
+  })
+
+  it('C16: from 40 columns to 120 nothing is lost, nothing stands beside the screen; the draft has several lines', async () => {
+    await using terminal = open({ columns: 80, rows: 24 })
+    await terminal.shows('Both were harmless.')
+    terminal.type('\x1b[200~first line\rsecond \x1b[31mline\x1b[201~\nthird line')
+    await terminal.shows(/> first line\n {2}second line\n {2}third line/)
+    for (const [columns, rows] of [
+      [40, 15],
+      [120, 40],
+      [20, 8],
+    ] as const) {
+      terminal.resize(columns, rows)
+      await until(
+        `the picture fits ${columns} columns`,
+        () => terminal.rows[0]?.trimEnd().length === columns && terminal.rows.length === rows,
+      )
+      await terminal.shows(/third line/)
+    }
+    terminal.type('\x03')
+    await expectRestored(terminal)
+  })
+
+  it('F15: whatever ends it, the terminal is as before, and the draft is there again', async () => {
+    for (const [name, code] of [
+      ['SIGTERM', 143],
+      ['SIGHUP', 129],
+      ['SIGINT', 130],
+    ] as const) {
+      await using terminal = open()
+      await terminal.shows('third line')
+      signal(terminal.pid(/^[^\0]*node\0/), name)
+      await expectRestored(terminal)
+      expect(terminal.exited).toEqual({ code })
+    }
+  })
+
+  it('F2, F10, F14: while the relay is away it says so, keeps what is sent, and sends it once', async () => {
+    await using terminal = open()
+    await terminal.shows('third line')
+    terminal.type('\x15\x7f\x15\x7f\x15')
+    await terminal.shows(/Write a prompt/)
+    await hostile.relay.process.stop('SIGTERM')
+    await terminal.shows('No connection to the relay')
+    terminal.type('Sent while away\r')
+    await terminal.shows('sending: Sent while away')
+    await hostile.ground.relay({
+      data: hostile.relay.data,
+      port: hostile.relay.port,
+      env: { BATON_LEASE_MS: '1500' },
+    })
+    await terminal.hides('No connection to the relay')
+    await terminal.shows('> Sent while away')
+    expect(await promptsOf()).toEqual(['Try', 'Sent while away'])
+
+    // The answer to it ends only by a stop.
+    await terminal.shows('This answer')
+    terminal.type('\x13Turn left\r')
+    await terminal.shows('Turn left')
+    terminal.type('\x18')
+    await terminal.shows('Stopped from')
+    await terminal.shows('> Turn left')
+    terminal.type('\x03')
+    await expectRestored(terminal)
+  })
+
+  it('without a screen it is lines: what is typed is a prompt, what begins with a slash a command', async () => {
+    const other = await hostile.session(runner, 'ask')
+    await using terminal = open({ env: { ...hostile.ground.environment(), TERM: 'dumb' } }, [], other)
+    terminal.type('Do it in lines\n')
+    await terminal.shows('? Run this command?')
+    expect(terminal.isAlternate).toBe(false)
+    terminal.type('/approve looks fine\n')
+    await terminal.shows('Both were harmless.')
+    expect(terminal.raw).not.toContain('\x1b')
+    terminal.type('/dance\n')
+    await terminal.shows('There is no /dance here')
+    terminal.type('/quit\n')
+    await until('it has ended', () => terminal.exited)
+    expect(await promptsOf(other)).toEqual(['Do it in lines'])
+  })
+
+  it('--json gives each entry of the journal once, as a line', async () => {
+    const out = await hostile.ground.baton(['attach', sid, '--json', '--data', runner.data])
+    const { seq } = await hostile.client.info(sid)
+    await out.waitForOutput(new RegExp(`"seq":${seq}\\b`))
+    await out.stop('SIGINT')
+    const seqs = out.output
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { seq: number }).seq)
+    expect(seqs.slice(0, seq)).toEqual(Array.from({ length: seq }, (_, i) => i + 1))
+    expect(out.exited?.code).toBe(130)
+  })
+
+  it('goes to another session and back, each with its own draft', async () => {
+    const other = await hostile.client.start(
+      { prefer: runner.id },
+      { agent: 'coder', workspace: hostile.repo, mode: 'full' },
+      'The other one',
+    )
+    await using terminal = open()
+    await terminal.shows('> Turn left')
+    terminal.type('a draft')
+    await terminal.shows('> a draft')
+    terminal.type('\x07')
+    await terminal.shows('Which session?')
+    await until(
+      'the other one is selected',
+      () => {
+        if (/› The other one/.test(terminal.screen)) return true
+        terminal.type('\x1b[B')
+        return false
+      },
+      { every_ms: 300 },
+    )
+    terminal.type('\r')
+    await terminal.shows(/^The other one/)
+    await terminal.hides('a draft')
+    expect(await promptsOf(other)).toEqual([])
+    terminal.type('\x03')
+    await expectRestored(terminal)
+    await using again = open()
+    await again.shows('> a draft')
+    again.type('\x03')
+    await expectRestored(again)
   })
 })

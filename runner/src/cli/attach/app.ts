@@ -3,11 +3,12 @@ import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Notice, Placement } from '@baton/shared/protocol.ts'
 import { poolTag } from '@baton/shared/keys.ts'
 import type { Item } from '@baton/shared/view/items.ts'
+import { MODES } from '@baton/shared/view/modes.ts'
 import { pendingApprovals } from '@baton/shared/view/transcript.ts'
 import { ago } from '@baton/shared/view/units.ts'
 import { inOrder, type AccountView, type Listed } from '../account.ts'
 import { alwaysRule, decisionBody, modeBody, ruleWords } from '../signed.ts'
-import { EFFORTS, MODES } from '../table.ts'
+import { EFFORTS } from '../table.ts'
 import { BLANK, draftOf, edited, insert } from '../term/editor.ts'
 import type { Key } from '../term/keys.ts'
 import { Screen } from '../term/screen.ts'
@@ -644,16 +645,10 @@ export class AttachApp {
 
   #chooseMode(): void {
     const { live } = this.#state
-    const about = {
-      plan: 'look, change nothing',
-      ask: 'look; the rest asks',
-      edit: 'also change files of the workspace',
-      full: 'everything',
-    }
     this.#choose(
       'What may the agent do without asking?',
-      MODES.map((mode) => ({
-        ...{ label: mode, about: `${about[mode]}${mode === live.transcript.mode ? ' (now)' : ''}` },
+      MODES.map(({ mode, name, means }) => ({
+        ...{ label: name, about: `${means}${mode === live.transcript.mode ? ' (now)' : ''}` },
         pick: () =>
           live.send('mode', modeBody(this.#view.identity.device, live.sid, mode, live.transcript.revision)),
       })),

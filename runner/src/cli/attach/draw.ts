@@ -1,6 +1,7 @@
 /** One picture of `attach`: state in, lines out. Nothing here changes anything but what was seen of an approval. */
 import { isTrueCall, questionOf } from '@baton/shared/view/call.ts'
 import type { Approval, Item } from '@baton/shared/view/items.ts'
+import { modeName } from '@baton/shared/view/modes.ts'
 import { lastPart } from '@baton/shared/view/units.ts'
 import {
   isThinking,
@@ -388,7 +389,7 @@ function hintLine(state: AttachState, width: number): Line {
             '^J new line',
           ]
   const { usage, mode } = live.transcript
-  const facts = [...(mode ? [mode] : []), ...(usage ? [usageWords(usage.session)] : [])]
+  const facts = [...(mode ? [modeName(mode)] : []), ...(usage ? [usageWords(usage.session)] : [])]
   const line = fitting([...hints, ...facts], width)
   return [{ text: line, as: 'dim' }]
 }

@@ -175,8 +175,10 @@ export function callLines(
           },
         ),
       ]
-    case 'plan':
-      return code(body.plan, 'bold')
+    case 'plan': {
+      const lines = markdownLines(revealed(body.plan.toWellFormed()), Math.max(1, width - lineWidth(indent)))
+      return lines.map((line) => [...indent, ...line])
+    }
     case 'fields':
       return code(body.text, 'bold')
   }
