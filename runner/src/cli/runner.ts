@@ -13,6 +13,7 @@ import {
   saveRelay,
 } from '../daemon/identity.ts'
 import { objectionToSandbox } from '../daemon/equip.ts'
+import { metricsAddress, serveMetrics, type RunningMetrics } from '../daemon/metrics.ts'
 import { defaultName, Runner } from '../daemon/runner.ts'
 import { watchPower } from '../power/power.ts'
 import { dataFolder, milliseconds, number, parseFor } from './args.ts'
@@ -26,6 +27,7 @@ const DRAIN_WITHIN_MS = 5_000
 
 export async function runner(args: string[]): Promise<number> {
   const { values } = parseFor('runner', args)
+  const metricsAt = values.metrics === undefined ? undefined : metricsAddress(values.metrics)
   const data = dataFolder(values.data)
   const pools = values.pool ?? []
   const capacity = number(
@@ -93,15 +95,20 @@ export async function runner(args: string[]): Promise<number> {
       network: () => running.lookAgain(),
     },
   })
+  let metrics: RunningMetrics | undefined
   try {
+    if (metricsAt) metrics = await serveMetrics(metricsAt, () => running.numbers)
+    if (metrics) log(`metrics at ${metrics.url}`)
     await running.start()
     log(`serving${pools.length > 0 ? ` pool ${pools.join(', ')}` : ''}, model: ${hands.model.name}`)
     process.send?.({ t: 'serving' })
     await Promise.race([untilTold(), refused])
-    log('letting all sessions go')
+    log('letting all sessions go; told again, this ends at once')
+    endWhenToldAgain(log)
     await running.drain(milliseconds('BATON_DRAIN_WITHIN_MS', DRAIN_WITHIN_MS))
   } finally {
     endWatch()
+    await metrics?.close()
     running.close()
   }
   return 0
@@ -137,4 +144,19 @@ function untilTold(): Promise<void> {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve())
     process.once('disconnect', () => resolve())
   })
+}
+
+/** One signal may arrive as several: from the terminal, and passed on by the parent. */
+const ONE_SIGNAL_MS = 500
+
+/** Nothing is lost by it: what could not be saved goes on from its journal, once its lease has run out. */
+function endWhenToldAgain(log: (message: string) => void): void {
+  const first_at = performance.now()
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (performance.now() - first_at < ONE_SIGNAL_MS) return
+      log(`${signal} again: ends at once; what is not saved goes on elsewhere when its lease has run out`)
+      process.exit(1)
+    })
+  }
 }

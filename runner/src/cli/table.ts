@@ -65,6 +65,12 @@ const OUT = {
   json: { type: 'boolean', what: 'print JSON for programs' },
 } as const
 
+const METRICS = {
+  type: 'string',
+  value: '[HOST:]PORT',
+  what: 'numbers for Prometheus at /metrics; without HOST for this machine only',
+} as const
+
 const SESSION = [{ name: 'SESSION', values: 'session', optional: true }] as const
 
 export const TABLE = {
@@ -102,6 +108,7 @@ export const TABLE = {
         values: ['debug', 'info', 'warn', 'error'],
         what: 'how much is logged; default warn',
       },
+      metrics: METRICS,
       'hold-health': { type: 'boolean', what: 'health waits for the parent process', hidden: true },
     },
     load: (): Promise<Run> => import('./relay.ts').then(({ relay }) => relay),
@@ -114,6 +121,7 @@ export const TABLE = {
       name: { type: 'string', value: 'NAME', what: 'its name; default: of this machine' },
       pool: { type: 'string', multiple: true, value: 'LABEL', values: 'pool', what: 'a pool that it serves' },
       capacity: { type: 'string', value: 'N', what: 'sessions at once; default 4, in a pool 8' },
+      metrics: METRICS,
       workspace: {
         type: 'string',
         multiple: true,

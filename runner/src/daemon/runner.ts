@@ -6,6 +6,7 @@ import type { RunnerAbout } from '@baton/shared/journal.ts'
 import { accountKey, poolTag, type Account, type Device } from '@baton/shared/keys.ts'
 import type { Notice, SessionInfo } from '@baton/shared/protocol.ts'
 import { place, sealJson } from '@baton/shared/seal.ts'
+import { happened } from '../happenings.ts'
 import type { SessionOptions } from '../session/options.ts'
 import { moment, type Moment } from '../power/moment.ts'
 import { Session } from '../session/session.ts'
@@ -59,6 +60,8 @@ export class Runner {
   #awayTimer: ReturnType<typeof setTimeout> | undefined
   /** Counts what this runner says of itself: only the newest is said again when it got lost. */
   #announcement = 0
+  /** How many sessions wait for room here, and until when to believe it. */
+  #crowd = 0
   #crowded_until = 0
   #draining = false
   #asleep = false
@@ -117,6 +120,16 @@ export class Runner {
     if (this.#asleep && this.#link.connection.state.at === 'closed') this.wake()
     else if (this.#link.connection.state.at !== 'closed') this.#link.connection.nudge()
     this.#leases.renew()
+  }
+
+  /** For metrics. */
+  get numbers(): { held: number; capacity: number; waiting: number; connected: boolean } {
+    return {
+      held: this.#sessions.size,
+      capacity: this.#isLeaving ? 0 : this.#options.capacity,
+      waiting: performance.now() < this.#crowded_until ? this.#crowd : 0,
+      connected: this.#link.connection.state.at === 'open',
+    }
   }
 
   close(): void {
@@ -204,6 +217,7 @@ export class Runner {
 
   /** Sessions wait for room here. Those that rest make it, the longest rest first; whoever comes to rest soon does, too. */
   #crowded(waiting: number): void {
+    this.#crowd = waiting
     this.#crowded_until = performance.now() + CROWDED_MS
     const resting = Array.from(this.#sessions.values(), ({ session }) => session)
       .filter(({ rests_since }) => rests_since !== undefined)
@@ -219,6 +233,7 @@ export class Runner {
   }
 
   #offered(sid: string): void {
+    happened('offer', {})
     const taken = this.#sessions.size + this.#claiming.size
     const present = this.#sessions.get(sid)
     if (this.#unfit.has(sid)) return
@@ -238,6 +253,7 @@ export class Runner {
   async #claim(sid: string): Promise<void> {
     const claimed_at = moment()
     const lease = { ...(await this.#link.ask('claim', { sid })), sid }
+    happened('claim', { waited_ms: lease.waited_ms })
     this.#hold(new Session(this.#sessionOptions(), lease), lease.ttl_ms, claimed_at)
   }
 
@@ -249,6 +265,7 @@ export class Runner {
       this.#leases.remove(sid)
       this.#sessions.delete(sid)
       this.#options.log(`${sid} ${ending}`)
+      happened('ending', { how: ending })
       if (ending === 'unfit') this.#unfit.add(sid)
       if (ending === 'lost' || this.#isLeaving)
         this.#away.left(sid, epoch, ending === 'lost' ? 'lost' : 'released')

@@ -4,6 +4,7 @@ import { utf8 } from '@baton/shared/bytes.ts'
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Json } from '@baton/shared/guest.ts'
 import type { Outcome } from '@baton/shared/journal.ts'
+import { happened } from '../happenings.ts'
 import { notice, type Draft } from './journal.ts'
 import { failureOf, waitUntil, type Performed } from './perform.ts'
 
@@ -76,7 +77,10 @@ export class Effects {
       ])
       if (this.#running.get(effect) !== running) return
       this.#running.delete(effect)
-      this.#ended({ effect, performed, before, duration_ms: Math.round(performance.now() - began) })
+      const duration_ms = Math.round(performance.now() - began)
+      const used = kind === 'llm' && 'result' in performed ? tokensOf(performed.result) : {}
+      happened('effect', { kind, ok: !('error' in performed), ms: duration_ms, ...used })
+      this.#ended({ effect, performed, before, duration_ms })
     }
     void run()
   }
@@ -108,6 +112,17 @@ export class Effects {
     for (const { controller } of running) controller.abort(new BatonError('interrupted'))
     return running.length
   }
+}
+
+/** `usage` of a model's answer, the counts only. */
+function tokensOf(result: Json): { tokens?: Record<string, number> } {
+  const usage =
+    typeof result === 'object' && result !== null && 'usage' in result ? result['usage'] : undefined
+  if (typeof usage !== 'object' || usage === null) return {}
+  const counts = Object.entries(usage).filter(
+    (entry): entry is [string, number] => typeof entry[1] === 'number',
+  )
+  return { tokens: Object.fromEntries(counts) }
 }
 
 /** The outcome entry of an ended effect; a long result is stored first. */

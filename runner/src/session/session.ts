@@ -15,6 +15,7 @@ import { Departure } from './departure.ts'
 import { Effects, outcomeDraft, type Ended } from './effects.ts'
 import { aliased } from './copy.ts'
 import { consume, Inbox } from './inbox.ts'
+import { happened } from '../happenings.ts'
 import { arrived, Journal, notice, type Draft } from './journal.ts'
 import { storeFiles, type Leave, type Leaving, type StoredFiles } from './leaving.ts'
 import type { Live } from './live.ts'
@@ -54,6 +55,7 @@ export class Session {
   #leave: Leaving | undefined
   readonly #departure: Departure
   readonly #rest: Rest
+  readonly #claimed_at = performance.now()
   #saveTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(options: SessionOptions, lease: Lease) {
@@ -147,7 +149,11 @@ export class Session {
     )
     // It is awaited below; when the restore fails first, nobody may be left to hear of it.
     inbox.catch(() => undefined)
-    if (lease.snapshot > 0) this.#live = await restore(this.#opening, lease.snapshot)
+    if (lease.snapshot > 0) {
+      this.#live = await restore(this.#opening, lease.snapshot)
+      const { waited_ms, moving } = lease
+      if (moving) happened('arrival', { blackout_ms: waited_ms + performance.now() - this.#claimed_at })
+    }
     for (const command of (await inbox).commands) this.#inbox.add(command)
     while (this.#departure.ending === undefined) {
       try {

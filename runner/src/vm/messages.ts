@@ -52,10 +52,10 @@ export type Answer =
   | { re: number; ok: false; code: ErrorCode | undefined; detail: string }
 
 /**
- * What a thread looks at while a guest runs in it: two Int32 that the other side counts up. `posted`: questions sent so far.
- * `urgent`: how often something came that must not wait for the end of a slice.
+ * What a thread shares with the other side: Int32s that are counted up. `posted`: questions sent so far. `urgent`: how often
+ * something came that must not wait for the end of a slice. `slices`: given by the thread so far.
  */
-export const BELL = { posted: 0, urgent: 1, bytes: 8 } as const
+export const BELL = { posted: 0, urgent: 1, slices: 2, bytes: 12 } as const
 
 export interface ThreadData {
   bell: SharedArrayBuffer

@@ -84,5 +84,6 @@ port.on('message', (first: Asked) => {
       take(mail.message as Asked)
     if (turns.size === 0) return
     turns.step()
+    Atomics.store(bell, BELL.slices, turns.slices)
   }
 })

@@ -38,6 +38,11 @@ export class Thread {
     return this.#ended === undefined
   }
 
+  /** Slices that it has given to its guests. */
+  get slices(): number {
+    return Atomics.load(this.#bell, BELL.slices)
+  }
+
   /** A number for one more guest. */
   number(): number {
     return ++this.#guests

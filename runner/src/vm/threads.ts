@@ -14,6 +14,7 @@ export class Threads {
   readonly #max: number
   /** Living threads that guests may go to, and how many are there. */
   readonly #held = new Map<Thread, number>()
+  #slicesBefore = 0
   #warming: ReturnType<typeof setTimeout> | undefined
 
   /** `max`: as many as there are cores, by default. */
@@ -23,6 +24,11 @@ export class Threads {
 
   get count(): number {
     return this.#living().length
+  }
+
+  /** Slices given so far, by threads that have ended too. */
+  get slices(): number {
+    return this.#living().reduce((sum, [thread]) => sum + thread.slices, this.#slicesBefore)
   }
 
   get guests(): number {
@@ -66,7 +72,11 @@ export class Threads {
   }
 
   #living(): [Thread, number][] {
-    for (const thread of this.#held.keys()) if (!thread.alive) this.#held.delete(thread)
+    for (const thread of this.#held.keys()) {
+      if (thread.alive) continue
+      this.#held.delete(thread)
+      this.#slicesBefore += thread.slices
+    }
     return [...this.#held]
   }
 
