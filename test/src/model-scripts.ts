@@ -1,6 +1,6 @@
 /** Scripts of the model server by name, for when it runs as a process of its own. */
 import type { Script } from './model-turns.ts'
-import { call, hold, say, turnIndex } from './model-turns.ts'
+import { attempts, call, hold, say, turnIndex } from './model-turns.ts'
 
 export const SCRIPTS: Record<string, Script> = {
   /** One answer in a few pieces. */
@@ -26,6 +26,19 @@ export const SCRIPTS: Record<string, Script> = {
       call('bash', { command: 'wc -l README.md > lines.txt' }),
     ],
     [say('The README was counted.')],
+  ],
+
+  /** Says and prints what a terminal would obey; then begins an answer that only a stop ends. */
+  hostile: [
+    [
+      say('\u001b[2J\u001b[HFAKED \u001b]52;c;cm0=\u0007prose'),
+      call('bash', { command: "printf '\\033[2J\\033[HFAKED \\033]0;owned\\007output'" }),
+    ],
+    [say('Both were harmless.')],
+    [say('This answer '), hold('never')],
+    [say('It was stopped.')],
+    [say('Fifth.')],
+    [say('Sixth.')],
   ],
 
   /** Calls one tool of the repository's own. */
@@ -75,6 +88,32 @@ export const SCRIPTS: Record<string, Script> = {
     ],
     [call('write', { path: 'canary-file-c0de-2.txt', content: 'canary-code-91bc again' })],
     [say('Found canary-code-91bc.')],
+  ],
+
+  /**
+   * All that an agent meets: thinking, calls side by side, a busy service, a broken stream, input that is no JSON, an answer that is cut
+   * off, a to-do list. The gate `steer` holds the fourth answer. Long enough to be compacted with `compact_at: 3000`.
+   */
+  agent: [
+    attempts(refuse(529), [
+      think('First I look.'),
+      say('I look around.'),
+      call('glob', { pattern: '*' }),
+      call('read', { path: 'README.md' }),
+    ]),
+    attempts(
+      [think('Now'), say('I '), cut],
+      [
+        ...[think('Now the list.'), redacted],
+        call('todo', { items: [{ text: 'write the note', state: 'doing' }] }),
+        rawCall('write', '{"path": "note.md", "content": '),
+      ],
+    ),
+    [think('Once more.'), call('write', { path: 'note.md', content: 'A note.\n'.repeat(1500) })],
+    [hold('steer'), think('Check it.'), call('read', { path: 'note.md' }), call('grep', { pattern: 'note' })],
+    [say('The note is '), stopFor('max_tokens')],
+    [say('written.')],
+    [think('Again.'), say('It is still there.')],
   ],
 
   /** What the screenshots show: a bug is found, mended and tested (showcase.ts). */
