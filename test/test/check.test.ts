@@ -23,36 +23,36 @@ describe('rule coverage', () => {
   const quoted = (text: string) => [...quotedIds(text)]
 
   test('a title quotes by id and colon, one or several', () => {
-    expect(quoted("test('Z1: holds', () => {})")).toEqual(['Z1'])
-    expect(quoted("it.each(rows)('Z1, Z22 and Y3: %s', fn)")).toEqual(['Z1', 'Z22', 'Y3'])
-    expect(quoted('describe("also inside, Z4: yes", fn)')).toEqual(['Z4'])
-    expect(quoted('test(\n  `Z5: ${name}`,\n  fn)')).toEqual(['Z5'])
+    expect(quoted("test('Y1: holds', () => {})")).toEqual(['Y1'])
+    expect(quoted("it.each(rows)('Y1, Y22 and V3: %s', fn)")).toEqual(['Y1', 'Y22', 'V3'])
+    expect(quoted('describe("also inside, Y4: yes", fn)')).toEqual(['Y4'])
+    expect(quoted('test(\n  `Y5: ${name}`,\n  fn)')).toEqual(['Y5'])
   })
 
   test('a comment, a skipped test, a plain string and a mention without a colon quote nothing', () => {
-    expect(quoted("// test('Z1: holds', fn)\n/* test('Z2: holds', fn) */")).toEqual([])
-    expect(quoted("test.skip('Z1: holds', fn)\ntest.todo('Z2: later')\nconst x = 'Z3: no'")).toEqual([])
-    expect(quoted("test('Z1 holds', fn)")).toEqual([])
+    expect(quoted("// test('Y1: holds', fn)\n/* test('Y2: holds', fn) */")).toEqual([])
+    expect(quoted("test.skip('Y1: holds', fn)\ntest.todo('Y2: later')\nconst x = 'Y3: no'")).toEqual([])
+    expect(quoted("test('Y1 holds', fn)")).toEqual([])
   })
 
   test('a rule without a test, an unknown id and a double rule are told', () => {
-    const spec = '- **Z1** One.\n- **Z2** Two.\n'
+    const spec = '- **Y1** One.\n- **Y2** Two.\n'
     const faults = ruleFaults(spec, '- F1 x', [
-      source('relay/test/a.test.ts', "test('Z1: a', f)\ntest('Z9: b', f)"),
+      source('relay/test/a.test.ts', "test('Y1: a', f)\ntest('Y9: b', f)"),
     ])
-    expect(faults).toContain('SPEC.md: no test quotes rule Z2.')
+    expect(faults).toContain('SPEC.md: no test quotes rule Y2.')
     expect(faults).toContain(
-      'relay/test/a.test.ts quotes Z9, which neither SPEC.md nor docs/field-reports.md has.',
+      'relay/test/a.test.ts quotes Y9, which neither SPEC.md nor docs/field-reports.md has.',
     )
     expect(faults).toContain('docs/field-reports.md: no test quotes report F1.')
-    expect(faults.filter((line) => line.includes('Z1'))).toEqual([])
-    expect(() => specRules('- **Z1** a\n- **Z1** b')).toThrow('two rules Z1')
+    expect(faults.filter((line) => line.includes('Y1'))).toEqual([])
+    expect(() => specRules('- **Y1** a\n- **Y1** b')).toThrow('two rules Y1')
   })
 
   test('only files of tests count', () => {
-    const spec = '- **Z1** One.'
-    expect(ruleFaults(spec, '', [source('relay/src/a.ts', "test('Z1: a', f)")])).toContain(
-      'SPEC.md: no test quotes rule Z1.',
+    const spec = '- **Y1** One.'
+    expect(ruleFaults(spec, '', [source('relay/src/a.ts', "test('Y1: a', f)")])).toContain(
+      'SPEC.md: no test quotes rule Y1.',
     )
   })
 })
