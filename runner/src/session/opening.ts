@@ -42,12 +42,14 @@ export async function start(
     kind: 'start' as const,
     command: body,
   }
+  let begun: Workspace | undefined
   try {
     if (body.copy) {
       const at = await writeCopied({ options, book, received, copy: body.copy, consumes })
       return await restore({ ...opening, lease: { ...lease, checkpoint: at.checkpoint } }, at.snapshot)
     }
     const workspace = await options.openWorkspace(lease.sid, body.workspace, body.settings)
+    begun = workspace
     const tools = await options.tools(body.workspace, { tell: (text) => opening.write(notice(text)) })
     const rules = await options.rules(body.workspace)
     const message = await startMessage(
@@ -76,6 +78,7 @@ export async function start(
     storeFirst(opening, live.checkpoints, workspace)
     return live
   } catch (error) {
+    await begun?.close()
     if (!(error instanceof BatonError) || error.code === 'lease-lost') throw error
     await journal.append([
       { kind: 'received', body: received, consumes },
@@ -139,6 +142,7 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
     return live
   } catch (error) {
     await begun.harness.close()
+    await workspace.then((arrived) => arrived.close()).catch(() => undefined)
     throw error
   }
 }
@@ -153,8 +157,9 @@ async function restoreWorkspace(
   const entry = state.checkpoint?.entry
   if (!entry) {
     // The runner ended before anything was stored: the files are where the session began, and that is here.
-    const workspace = await options.openWorkspace(lease.sid, folder)
+    const workspace = await options.openWorkspace(lease.sid, folder, settings)
     tellOf(workspace, write)
+    tellWhenReady(opening, workspace)
     storeFirst(opening, checkpoints, workspace)
     return workspace
   }

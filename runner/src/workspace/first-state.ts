@@ -1,6 +1,5 @@
 /** The state with which a new session begins in a work tree of its own: what the person sees in theirs. */
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { splitPaths } from './byte-paths.ts'
 import { carryPatterns, mayCarry } from './carry.ts'
 import type { GitProgram } from './git-program.ts'

@@ -184,7 +184,7 @@ export class GitProgram {
           reject(new BatonError('internal', `The program git is not installed.`))
         else reject(new BatonError('internal', `git could not start: ${cause.message}`, { cause }))
       })
-      child.on('close', async (code, killed) => {
+      const finish = async (code: number | null, killed: NodeJS.Signals | null): Promise<void> => {
         settle()
         if (typeof input !== 'string' && !(input instanceof Uint8Array)) input.destroy()
         await sunk
@@ -202,7 +202,8 @@ export class GitProgram {
             cut: ended === 'cut',
           })
         }
-      })
+      }
+      child.on('close', (code, killed) => void finish(code, killed))
     })
   }
 }

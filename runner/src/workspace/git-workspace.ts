@@ -22,7 +22,7 @@ import { Shadow, stampOf, type Stored } from './shadow.ts'
 import type { Checkpoint, PackFile, Workspace, WorkspaceAbout } from './workspace.ts'
 
 const KnownCheckpoint = v.object({
-  kind: v.optional(v.picklist(['git', 'folder']), 'git'),
+  kind: v.optional(v.picklist(['git', 'folder', 'virtual']), 'git'),
   commit: v.string(),
   tree: v.string(),
   head: v.string(),

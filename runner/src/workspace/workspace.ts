@@ -4,8 +4,8 @@ import type { WorkspaceSettings } from './settings.ts'
 
 /** The stored state of a workspace. Everything in it is a full git object id or name. */
 export interface Checkpoint {
-  /** `git`: a work tree of a repository. `folder`: files only, no HEAD, no branch. */
-  kind: 'git' | 'folder'
+  /** `git`: a work tree of a repository. `folder`: files only, no HEAD, no branch. `virtual`: files that live in the session. */
+  kind: 'git' | 'folder' | 'virtual'
   /** Commit of the work tree, untracked (not ignored) files included; its parent is `head`. */
   commit: string
   /** Tree of all files. It is the tree of `commit` unless ignored files are carried: then it is `files` in `state`. */
