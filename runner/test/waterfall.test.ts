@@ -88,7 +88,7 @@ describe('the waterfall', () => {
 
   it('has a line for a journal without any span', () => {
     expect(waterfall({ spans: [], totals }, { columns: 80, now: 0, nameOf: (id) => id }).join('')).toContain(
-      'model calls',
+      '1 model call ',
     )
   })
 })
