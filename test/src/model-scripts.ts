@@ -1,6 +1,18 @@
 /** Scripts of the model server by name, for when it runs as a process of its own. */
 import type { Script } from './model-turns.ts'
-import { attempts, call, hold, say, turnIndex } from './model-turns.ts'
+import {
+  attempts,
+  call,
+  cut,
+  hold,
+  rawCall,
+  redacted,
+  refuse,
+  say,
+  stopFor,
+  think,
+  turnIndex,
+} from './model-turns.ts'
 
 export const SCRIPTS: Record<string, Script> = {
   /** One answer in a few pieces. */
