@@ -128,6 +128,23 @@ describe('a prompt during a turn', () => {
     await session.next('llm')
   })
 
+  test('A1: steers also when it answers the wait for the next turn; any other waits for the end of the turn', async () => {
+    for (const steer of [true, false]) {
+      const session = new Session(main)
+      await session.prompt('go')
+      await session.model([say('done')])
+      const open = await session.next('prompt')
+      await session.steer('one more')
+      await session.settle()
+      session.result(open.id, { text: 'hint', command: 'c', ...(steer && { steer }) })
+      await session.model([say('done again')])
+      await session.model([say('and again')])
+      await session.next('prompt')
+      expect(session.last).toEqual([say('hint')])
+      expect(reasons(session)).toHaveLength(steer ? 2 : 3)
+    }
+  })
+
   test('A1: before a stop it becomes part of the conversation and begins nothing', async () => {
     const session = new Session(main)
     await session.prompt('go')

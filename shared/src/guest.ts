@@ -121,6 +121,8 @@ export interface PromptInput {
 export interface PromptResult {
   text: string
   images?: ImageRef[]
+  /** The person meant it for the turn under way. */
+  steer?: boolean
   /** The command's id. */
   command: string
 }

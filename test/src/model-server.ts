@@ -19,7 +19,7 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { readRequest } from './model-rules.ts'
 import type { MessagesRequest } from './model-rules.ts'
-import { errorBody, messageSteps, turnIndex } from './model-turns.ts'
+import { errorBody, messageSteps, summaryTurn, turnIndex, wantsSummary } from './model-turns.ts'
 import type { Part, Script, Sent, Turn } from './model-turns.ts'
 import { WholeMessage } from './model-whole.ts'
 
@@ -116,7 +116,10 @@ export async function startModelServer(
     const key = createHash('sha256').update(JSON.stringify(request.messages)).digest('hex')
     const attempt = seen.get(key) ?? 0
     seen.set(key, attempt + 1)
-    let turn = typeof script === 'function' ? script(request, n) : script[turnIndex(request)]
+    const listed = typeof script === 'function' ? [] : script
+    const next = (): Turn | undefined =>
+      wantsSummary(request) ? summaryTurn(request) : listed[turnIndex(request)]
+    let turn = typeof script === 'function' ? script(request, n) : next()
     while (turn !== undefined && 'attempts' in turn) turn = turn.attempts[attempt] ?? turn.attempts.at(-1)
     return turn ?? { status: 400, message: `The script has no turn ${turnIndex(request)}.` }
   }

@@ -3,6 +3,7 @@
  * request with k assistant messages gets turn k, so that a request which is asked again gets the same answer again, and
  * several sessions can share one server.
  */
+import { createHash } from 'node:crypto'
 import type {
   ContentBlock,
   Message,
@@ -80,9 +81,54 @@ export const refuse = (status: number, message?: string): Turn => ({
 })
 export const attempts = (...turns: Turn[]): Turn => ({ attempts: turns })
 
-/** How often the model has spoken in this conversation. */
-export function turnIndex(request: MessagesRequest): number {
-  return request.messages.filter(({ role }) => role === 'assistant').length
+/**
+ * Which answer of a script comes next: how often the model has spoken, also before a compaction. Calls carry the number of their
+ * answer in their id; a summary carries the number of answers before it, and names those without calls, since some are kept.
+ */
+export function turnIndex({ messages }: MessagesRequest): number {
+  let turn = 0
+  let kept = new Set<string>()
+  for (const { role, content } of messages) {
+    const text = JSON.stringify(content)
+    const [, answers, names] = (role === 'user' && SUMMARY.exec(text)) || []
+    if (answers !== undefined) {
+      turn = Number(answers)
+      kept = new Set(names?.trim().split(' '))
+    }
+    if (role !== 'assistant') continue
+    const called = /"toolu_(\d+)_/.exec(text)?.[1]
+    if (called !== undefined) turn = Math.max(turn, Number(called) + 1)
+    else if (!kept.has(nameOf(text))) turn++
+  }
+  return turn
+}
+
+const SUMMARY = /Summary of (\d+) answers\.((?: [0-9a-f]{8})*)/
+
+/** Does the agent want the conversation to be summed up? */
+export function wantsSummary({ messages }: MessagesRequest): boolean {
+  return /"Summari[sz]e the conversation/.test(JSON.stringify(messages.at(-1)))
+}
+
+/** A summary after which a script goes on where it was. An answer without calls must not be given twice, word for word. */
+export function summaryTurn(request: MessagesRequest): Turn {
+  const answers = request.messages.filter(({ role }) => role === 'assistant')
+  const plain = answers.map(({ content }) => JSON.stringify(withoutThinking(content)))
+  const names = plain.filter((text) => !text.includes('"toolu_')).map((text) => ` ${nameOf(text)}`)
+  return [say(`Summary of ${turnIndex(request)} answers.${names.join('')}`)]
+}
+
+type Content = MessagesRequest['messages'][number]['content']
+
+function withoutThinking(content: Content): Content {
+  return typeof content === 'string' ? content : content.filter(({ type }) => !type.includes('thinking'))
+}
+
+function nameOf(text: string): string {
+  const plain = JSON.stringify(JSON.parse(text), (key, value: unknown) =>
+    key === 'cache_control' ? undefined : value,
+  )
+  return createHash('sha256').update(plain).digest('hex').slice(0, 8)
 }
 
 const ERROR_TYPES: Record<number, ErrorType> = {

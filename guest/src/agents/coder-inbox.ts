@@ -20,15 +20,21 @@ export class Prompts {
     this.#isListening = true
     void prompt({ steer: true }).then((given) => {
       this.#isListening = false
-      this.#steering.push(given)
+      this.#heard(given, true)
       this.listen()
-      this.#wake?.()
     })
   }
 
   /** What was said meanwhile for the turn under way. */
   takeSteering(): PromptResult[] {
     return this.#steering.splice(0)
+  }
+
+  /** Takes up a prompt. One that steers may also answer the wait for the next turn, which stays open when a turn begins otherwise. */
+  #heard(given: PromptResult, isSteering: boolean): void {
+    if (isSteering) this.#steering.push(given)
+    else this.#waiting.push(given)
+    this.#wake?.()
   }
 
   /** What was said for a turn before it was stopped. */
@@ -54,8 +60,7 @@ export class Prompts {
     this.#isAsking = true
     void prompt().then((given) => {
       this.#isAsking = false
-      this.#waiting.push(given)
-      this.#wake?.()
+      this.#heard(given, given.steer === true)
     })
   }
 }

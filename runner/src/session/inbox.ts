@@ -77,7 +77,8 @@ function decide(command: Command, context: InboxContext): Consumption {
         waiting.find(({ intent }) => !intent.prompt?.steer) ?? (body.steer === true ? waiting[0] : undefined)
       if (!open) return 'later'
       const { text, images } = body
-      const result = { text, command: command.id, ...(images ? { images } : {}) }
+      const steer = body.steer === true ? { steer: true } : {}
+      const result = { text, command: command.id, ...(images ? { images } : {}), ...steer }
       return {
         drafts: [
           { ...received({ kind: 'prompt', command: body }), blobs: (images ?? []).map(({ blob }) => blob) },
