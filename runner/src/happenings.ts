@@ -32,5 +32,7 @@ export function listen<W extends keyof Happenings>(
   const told = channel(name(what))
   const heard = (message: unknown): void => listener(message as Happenings[W])
   told.subscribe(heard)
-  return () => void told.unsubscribe(heard)
+  return () => {
+    told.unsubscribe(heard)
+  }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Intent } from '@baton/shared/journal.ts'
 import { Rest } from '../src/session/rest.ts'
-import { waitsForPerson } from '../src/session/state.ts'
+import { waitsForPerson, type OpenEffect } from '../src/session/state.ts'
 
 describe('rest', () => {
   const never = 3_600_000
@@ -41,17 +41,13 @@ describe('rest', () => {
 })
 
 describe('what a session may park with', () => {
-  const open = (...kinds: Intent['kind'][]) => ({
-    open: new Map(
-      kinds.map((kind, i) => [
-        i + 1,
-        {
-          seq: i + 1,
-          intent: { effect: i + 1, kind, replay: 'safe', digest: '', attempt: 1, now: 0 } as Intent,
-        },
-      ]),
-    ),
-  })
+  const open = (...kinds: Intent['kind'][]): { open: Map<number, OpenEffect> } => {
+    const effects = kinds.map((kind, i): [number, OpenEffect] => {
+      const intent: Intent = { effect: i + 1, kind, replay: 'safe', digest: '', attempt: 1, now: 0 }
+      return [i + 1, { seq: i + 1, intent }]
+    })
+    return { open: new Map(effects) }
+  }
 
   test('H1: an effect that ended a moment ago is open until its outcome is written, so the session does not rest', () => {
     expect(waitsForPerson(open())).toBe(true)

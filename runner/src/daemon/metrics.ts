@@ -23,6 +23,12 @@ export interface RunningMetrics {
   close: () => Promise<void>
 }
 
+interface Collected {
+  text: () => Promise<string>
+  contentType: string
+  end: () => void
+}
+
 const SECONDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300]
 
 /** `PORT`, of this machine alone, or `HOST:PORT`. Throws BatonError `usage`. */
@@ -38,14 +44,14 @@ export async function serveMetrics(
   address: { host: string; port: number },
   numbers: () => RunnerNumbers,
 ): Promise<RunningMetrics> {
-  const { registry, end } = collect(numbers)
+  const { text, contentType, end } = collect(numbers)
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404).end()
       return
     }
-    registry.metrics().then(
-      (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
+    text().then(
+      (lines) => response.writeHead(200, { 'content-type': contentType }).end(lines),
       () => response.writeHead(500).end(),
     )
   })
@@ -71,17 +77,15 @@ export async function serveMetrics(
   }
 }
 
-function collect(numbers: () => RunnerNumbers): { registry: Registry; end: () => void } {
+function collect(numbers: () => RunnerNumbers): Collected {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
+  /** Called before each answer. */
+  const readers: (() => void)[] = []
   const gauge = (name: string, help: string, read: () => number): void => {
-    new Gauge({
-      ...{ name, help, registers },
-      collect() {
-        this.set(read())
-      },
-    })
+    const metric = new Gauge({ name, help, registers })
+    readers.push(() => metric.set(read()))
   }
   gauge('baton_runner_sessions_held', 'Sessions that this runner holds.', () => numbers().held)
   gauge('baton_runner_capacity', 'Sessions that it can hold.', () => numbers().capacity)
@@ -90,16 +94,10 @@ function collect(numbers: () => RunnerNumbers): { registry: Registry; end: () =>
   gauge('baton_runner_guests', 'Guests in memory.', () => threads.guests)
   gauge('baton_runner_threads', 'Threads that run them.', () => threads.count)
   const counter = (name: string, help: string, labelNames: string[] = []): Counter =>
-    new Counter({ name, help, labelNames, registers })
-  const histogram = (name: string, help: string, labelNames: string[] = []): Histogram =>
-    new Histogram({ name, help, labelNames, buckets: SECONDS, registers })
-
-  new Counter({
-    ...{ name: 'baton_runner_slices_total', help: 'Slices of time given to guests.', registers },
-    collect() {
-      this.reset()
-      this.inc(threads.slices)
-    },
+    const slices = counter('baton_runner_slices_total', 'Slices of time given to guests.')
+  readers.push(() => {
+    slices.reset()
+    slices.inc(threads.slices)
   })
   const offers = counter('baton_runner_offers_total', 'Sessions offered to this runner.')
   const waits = histogram(
@@ -131,7 +129,11 @@ function collect(numbers: () => RunnerNumbers): { registry: Registry; end: () =>
     }),
   ]
   return {
-    registry,
+    text: () => {
+      for (const read of readers) read()
+      return registry.metrics()
+    },
+    contentType: registry.contentType,
     end: () => {
       for (const stop of ends) stop()
       registry.clear()

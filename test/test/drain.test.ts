@@ -1,0 +1,87 @@
+/** How a runner of a pool ends: with many sessions in hand, told once, told twice. And what it tells of itself meanwhile. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { Cluster } from '../src/cluster.ts'
+import { Counters } from '../src/counters.ts'
+import { alive } from '../src/processes.ts'
+import { until } from '../src/until.ts'
+
+const SESSIONS = 6
+
+it('H4: a runner that is told to end hands over all it holds, and the next one finishes without one more model request', async () => {
+  await using cluster = await Cluster.open({ script: 'task-held' })
+  const { client, model } = cluster
+  const args = ['--pool', 'cloud', '--capacity', '8', '--metrics', '0']
+  const one = await cluster.runner('one', { args })
+  const sids: string[] = []
+  for (let i = 0; i < SESSIONS; i++) {
+    const sid = await cluster.session(one, 'full')
+    await client.command(sid, 'prompt', { text: `number ${i}` })
+    sids.push(sid)
+  }
+  await until(
+    'all stand in the middle of an answer',
+    async () => (await model.state()).gates['middle']?.waiting === SESSIONS,
+  )
+  const two = await cluster.runner('two', { args })
+  one.process.kill('SIGTERM')
+  await one.process.waitForOutput(/letting all sessions go/)
+  await model.open('middle')
+  expect(await one.process.exit).toEqual({ code: 0, signal: null })
+  await until('the other one has finished all', async () => {
+    const { sessions } = await client.link.ask('list', {})
+    return sessions.every(({ status, pending }) => status === 'idle' && pending === 0)
+  })
+  for (const sid of sids) {
+    const entries = await client.untilEntries(sid, 'it finished', (all) =>
+      JSON.stringify(all.map((entry) => (entry.kind === 'outcome' ? entry.body : null))).includes(
+        'was counted',
+      ),
+    )
+    expect(entries.some((entry) => entry.kind === 'lease' && entry.lease.change === 'expired')).toBe(false)
+  }
+  const { requests } = await model.state()
+  // Each request once; what was cut off in the hurry, at most one each, once more.
+  expect(requests.filter(({ end }) => end === 'answered')).toHaveLength(3 * SESSIONS)
+  expect(requests.length).toBeLessThanOrEqual(4 * SESSIONS)
+
+  const [, url = ''] = await two.process.waitForOutput(/metrics at (\S+)/)
+  const text = await (await fetch(url)).text()
+  const value = (line: string): number =>
+    Number(
+      text
+        .split('\n')
+        .find((candidate) => candidate.startsWith(`${line} `))
+        ?.slice(line.length + 1),
+    )
+  expect(value('baton_runner_capacity')).toBe(8)
+  expect(value('baton_runner_effects_total{kind="tool",result="ok"}')).toBeGreaterThanOrEqual(SESSIONS)
+  expect(value('baton_runner_model_tokens_total{type="output_tokens"}')).toBeGreaterThan(0)
+  expect(value('baton_runner_slices_total')).toBeGreaterThan(SESSIONS)
+  for (const sid of sids) expect(text).not.toContain(sid)
+})
+
+it('H4: told twice it ends at once, and loses nothing: another one goes on when the lease has run out', async () => {
+  await using cluster = await Cluster.open({ script: 'launch', env: { BATON_DRAIN_WITHIN_MS: '600000' } })
+  const { client } = cluster
+  const counters = new Counters(await cluster.ground.newFolder('counters'))
+  writeFileSync(join(cluster.repo, 'baton.config.ts'), counters.config())
+  const one = await cluster.runner('one')
+  const sid = await cluster.session(one, 'full')
+  await client.command(sid, 'prompt', { text: 'launch it' })
+  await until('the tool runs', () => counters.runs('launch') === 1)
+  one.process.kill('SIGTERM')
+  await one.process.waitForOutput(/letting all sessions go/)
+  await until('it has ended', () => {
+    // The first ones may count as one with the one before.
+    one.process.kill('SIGTERM')
+    return !alive(one.process.pid)
+  })
+  expect((await one.process.exit).code).toBe(1)
+  await cluster.runner('two')
+  await client.untilEntries(sid, 'the other one went on', (all) =>
+    all.some((entry) => entry.kind === 'outcome' && entry.body.error?.code === 'interrupted'),
+  )
+  expect(counters.runs('launch')).toBe(1)
+})
