@@ -75,7 +75,7 @@ describe('prompts during a turn', () => {
     open()
     const entries = await loop.client.untilEntries(sid, 'all is told', noted(3))
     expect(notes(entries)).toEqual([
-      { text: 'now', command: steer },
+      { text: 'now', command: steer, steer: true },
       { text: 'done', is_error: false },
       { text: 'later', command: queued },
     ])
@@ -88,7 +88,7 @@ describe('prompts during a turn', () => {
     await until('it is idle', async () => (await loop.client.info(sid)).status === 'idle')
     const command = await loop.client.command(sid, 'prompt', { text: 'go', steer: true })
     const entries = await loop.client.untilEntries(sid, 'it is told', noted())
-    expect(notes(entries)).toEqual([[[2, { text: 'go', command }]]])
+    expect(notes(entries)).toEqual([[[2, { text: 'go', command, steer: true }]]])
   })
 })
 
