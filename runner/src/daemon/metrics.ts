@@ -94,7 +94,10 @@ function collect(numbers: () => RunnerNumbers): Collected {
   gauge('baton_runner_guests', 'Guests in memory.', () => threads.guests)
   gauge('baton_runner_threads', 'Threads that run them.', () => threads.count)
   const counter = (name: string, help: string, labelNames: string[] = []): Counter =>
-    const slices = counter('baton_runner_slices_total', 'Slices of time given to guests.')
+    new Counter({ name, help, labelNames, registers })
+  const histogram = (name: string, help: string, labelNames: string[] = []): Histogram =>
+    new Histogram({ name, help, labelNames, buckets: SECONDS, registers })
+  const slices = counter('baton_runner_slices_total', 'Slices of time given to guests.')
   readers.push(() => {
     slices.reset()
     slices.inc(threads.slices)
