@@ -243,6 +243,8 @@ export const SnapshotEntry = v.object({
   /** Seqs: of the `received` that carries the start message, of the intents without outcome, of the snapshot before. 0: none. */
   start: count,
   open: v.array(count),
+  /** Effects among them that the runner had not come to when it let go: they count as not begun. */
+  unstarted: v.optional(v.array(count)),
   previous: count,
   /** Approvals given and not used yet. */
   approvals: v.array(v.object({ effect: count, digest: Hash })),
@@ -266,8 +268,11 @@ export type SnapshotEntry = v.InferOutput<typeof SnapshotEntry>
 export const Pack = v.object({ blobs: v.array(Hash), bytes: count })
 
 export const CheckpointEntry = v.object({
-  /** `folder`: a workspace without git; it has neither head nor branch. */
-  kind: v.picklist(['git', 'folder']),
+  /**
+   * `folder`: a workspace without git; it has neither head nor branch. `virtual`: files that live in the session; `commit` and
+   * `tree` are the digest of all of them, and a pack is what changed since the one before (runner/src/virtual/pack.ts).
+   */
+  kind: v.picklist(['git', 'folder', 'virtual']),
   /** The commit that holds the work tree, untracked files included; `tree` is all files, carried ones included. */
   commit: v.string(),
   tree: v.string(),

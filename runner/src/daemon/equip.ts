@@ -1,6 +1,6 @@
 /**
  * Gives sessions what their tools have on this machine besides files: background jobs, whose logs lie in the data folder, MCP
- * servers, and the sandbox that the config or the command line asks for.
+ * servers, and the sandbox that the config or the command line asks for. Opens virtual workspaces, which any runner can.
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,10 @@ import { knownMcpTools, mcpTools } from '../mcp/tools.ts'
 import { sandboxOf } from '../sandbox/bubblewrap.ts'
 import type { SandboxSettings } from '../sandbox/settings.ts'
 import type { Stay } from '../tools/stay.ts'
-import type { Workspace } from '../workspace/workspace.ts'
+import { ScratchTrees } from '../virtual/scratch.ts'
+import { virtualTools } from '../virtual/tools.ts'
+import { isVirtual, VirtualWorkspace, type VirtualKind } from '../virtual/workspace.ts'
+import type { Checkpoint, Pieces, Workspace } from '../workspace/workspace.ts'
 import type { RunnerOptions } from './runner.ts'
 
 export interface EquipOptions {
@@ -39,9 +42,12 @@ export function equip(hands: Hands, options: EquipOptions): Hands {
     const stay = await stayOf(workspace.root, sid, await configOf(folder), options)
     return Object.assign(workspace, { stay })
   }
+  const scratch = new ScratchTrees()
   return {
     ...hands,
+    rules: async (folder) => (isVirtual(folder) ? [] : hands.rules(folder)),
     tools: async (folder, how) => {
+      if (isVirtual(folder)) return virtualTools(folder)
       const { mcp } = await configOf(folder)
       const own = await hands.tools(folder, how)
       const { known, tell } = how
@@ -50,14 +56,40 @@ export function equip(hands: Hands, options: EquipOptions): Hands {
         : await mcpTools(mcp, { folder: ownFolder(folder) ?? data, env, tell })
       return [...own, ...servers]
     },
-    openWorkspace: async (sid, folder, ...more) =>
-      equipped(await hands.openWorkspace(sid, folder, ...more), sid, folder),
+    openWorkspace: async (sid, folder, settings) => {
+      if (isVirtual(folder)) return openVirtual(folder, sid, scratch)
+      return equipped(await hands.openWorkspace(sid, folder, settings), sid, folder)
+    },
     restoreWorkspace: async (sid, folder, ...more) => {
+      const [checkpoint, packs] = more
+      if (isVirtual(folder))
+        return { workspace: await restoreVirtual(folder, sid, scratch, checkpoint, packs) }
       const restored = await hands.restoreWorkspace(sid, folder, ...more)
       return { ...restored, workspace: await equipped(restored.workspace, sid, folder) }
     },
   }
 }
+
+function openVirtual(kind: VirtualKind, sid: string, scratch: ScratchTrees): VirtualWorkspace {
+  return kind === 'virtual' ? VirtualWorkspace.open() : VirtualWorkspace.scratch(scratch.of(sid), [SCRATCH])
+}
+
+async function restoreVirtual(
+  kind: VirtualKind,
+  sid: string,
+  scratch: ScratchTrees,
+  checkpoint: Checkpoint,
+  packs: readonly Pieces[],
+): Promise<VirtualWorkspace> {
+  if (kind === 'virtual') return VirtualWorkspace.restore(checkpoint, packs)
+  const own = scratch.of(sid)
+  return VirtualWorkspace.scratch(own, own.tree(checkpoint.commit) ? [] : [SCRATCH_GONE], checkpoint.commit)
+}
+
+const SCRATCH =
+  'Scratch files are not stored: they are gone when the session leaves this machine or its runner ends.'
+const SCRATCH_GONE =
+  'The scratch files are gone: they were not stored, and the session has left the machine that had them.'
 
 async function stayOf(
   root: string,

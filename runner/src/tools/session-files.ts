@@ -1,6 +1,8 @@
 /** The files of a session as its tools use them: on the disk, or in the session itself. */
 import type { Stay } from './stay.ts'
 import { replaceFile, readBytes } from './files.ts'
+import { gitSearch, type Found, type Search } from './git-search.ts'
+import { listing, type Listing } from './listing.ts'
 import { innerPath, type InnerPath } from './paths.ts'
 
 export interface SessionFiles {
@@ -9,6 +11,10 @@ export interface SessionFiles {
   /** Undefined when there is no file. Throws Refusal for a folder and for what is too large. */
   read(place: InnerPath): Promise<Buffer | undefined>
   replace(place: InnerPath, bytes: Uint8Array): Promise<void>
+  /** The files of a folder that are not ignored; undefined when there is none. */
+  list(folder: InnerPath, signal: AbortSignal): Promise<Listing | undefined>
+  /** Throws Refusal when there is no such place or the pattern is none. */
+  search(search: Search, place: InnerPath, signal: AbortSignal): Promise<Found>
   /** Runs what changes files while nothing else does. */
   change<T>(work: () => Promise<T>): Promise<T>
 }
@@ -22,6 +28,8 @@ function diskFiles(root: string): SessionFiles {
     place: (path, use) => innerPath(root, path, use),
     read: readBytes,
     replace: replaceFile,
+    list: (folder, signal) => listing(folder.real, signal),
+    search: (search, place, signal) => gitSearch(search, place, root, signal),
     change: (work) => work(),
   }
 }
