@@ -50,6 +50,8 @@ export class Session {
   readonly #deliver: (message: string) => void
   readonly #digests = new Map<string, string>()
   readonly #waiting: EffectRequest[] = []
+  /** The newest request to the model. */
+  #request: LlmInput | undefined
   #seen = 0
   #steer = 0
 
@@ -98,6 +100,12 @@ export class Session {
     return request as Asked<K>
   }
 
+  /** Any effect that waits, chosen by a number. It no longer waits then. */
+  async any(number: number): Promise<EffectRequest | undefined> {
+    await this.settle()
+    return this.#waiting.splice(number % Math.max(1, this.#waiting.length), 1)[0]
+  }
+
   /** Kinds (and names of tools) of all that waits. */
   async waiting(): Promise<string[]> {
     await this.settle()
@@ -134,6 +142,14 @@ export class Session {
     this.result(effect, { text, command: 's' })
   }
 
+  /** The same, if the agent listens. */
+  async maySteer(text: string): Promise<boolean> {
+    await this.settle()
+    if (this.#steer === 0) return false
+    await this.steer(text)
+    return true
+  }
+
   async stop(): Promise<void> {
     await this.settle()
     this.send({ type: 'stop', now: 2 })
@@ -157,8 +173,8 @@ export class Session {
   /** A block of thinking, signed for the request that waits. */
   async thinking(words: string): Promise<Content[number]> {
     await this.settle()
-    const request = this.#waiting.find(({ kind }) => kind === 'llm') as Asked<'llm'>
-    const parts = requestOf(request.input, this.conversation)
+    if (this.#request === undefined) throw new Error('the model was not asked')
+    const parts = requestOf(this.#request, this.conversation)
     const signature = signatureOf(parts, this.conversation.length, words)
     return { type: 'thinking', thinking: words, signature }
   }
@@ -177,6 +193,7 @@ export class Session {
   }
 
   #extend(input: LlmInput): void {
+    this.#request = input
     if (input.conversation !== this.name) {
       expect(this.names).not.toContain(input.conversation)
       this.name = input.conversation
