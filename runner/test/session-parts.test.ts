@@ -10,7 +10,7 @@ import { Checkpoints } from '../src/session/checkpoints.ts'
 import { Conversations } from '../src/session/conversations.ts'
 import { objectionTo } from '../src/session/decisions.ts'
 import { Effects } from '../src/session/effects.ts'
-import { Diverged, sortAsks, stopUnbegun } from '../src/session/asks.ts'
+import { carryAsks, Diverged, sortAsks, stopUnbegun } from '../src/session/asks.ts'
 import type { RelayLink } from '../src/session/link.ts'
 import type { Live } from '../src/session/live.ts'
 import { digestOf, type AwaitedRequest } from '../src/session/requests.ts'
@@ -125,6 +125,20 @@ describe('asks', () => {
       fresh: [],
       drafts: [{}, { body: { error: { code: 'bad-input' } } }],
     })
+  })
+
+  it('I4: what is replayed while the session leaves is not carried along; what is new is, without an intent', () => {
+    const intent = { effect: 2, kind: 'tool', replay: 'safe', attempt: 1, now: 0 } as const
+    const live = liveAsking(tool(2, 1), { id: 3, kind: 'emit', input: { type: 'note', data: 1 } }, tool(4, 1))
+    live.carried = []
+    const digest = digestOf(tool(2, 1))
+    fold(live.state, { ...{ kind: 'intent', seq: 1, at: 0 }, body: { ...intent, digest } })
+    fold(live.state, { kind: 'event', seq: 2, at: 0, body: { effect: 3, type: 'note', data: 1 } })
+    fold(live.state, { kind: 'outcome', seq: 3, at: 0, body: { effect: 2, now: 0, result: null } })
+    carryAsks(live)
+    expect(live.carried.map(({ id }) => id)).toEqual([4])
+    expect(live.asked).toBe(3)
+    expect(live.pause.asked).toEqual([])
   })
 
   it('I7: a request that differs from its intent is noticed', () => {

@@ -3,7 +3,7 @@ import { ATTEMPTS_MAX } from '@baton/shared/backoff.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { utf8 } from '@baton/shared/bytes.ts'
 import { callDigest } from '@baton/shared/digest.ts'
-import type { ApproveResult, Json, Replay } from '@baton/shared/guest.ts'
+import type { ApproveResult, EffectRequest, Json, Replay } from '@baton/shared/guest.ts'
 import type { Intent } from '@baton/shared/journal.ts'
 import { LIMITS } from '@baton/shared/protocol.ts'
 import type { Draft } from './journal.ts'
@@ -26,26 +26,17 @@ export class Diverged extends Error {
 export function sortAsks(live: Live, now: number): { drafts: Draft[]; fresh: AwaitedRequest[] } {
   const drafts: Draft[] = []
   const fresh: AwaitedRequest[] = []
-  for (const ask of live.pause.asked) {
-    const isNew = ask.id > live.asked
-    live.asked = Math.max(live.asked, ask.id)
+  for (const ask of newOnes(live)) {
+    live.asked = ask.id
     if (ask.kind === 'emit') {
-      if (live.state.emitted.has(ask.id)) continue
-      if (!isNew) throw new Diverged(`event ${ask.id} was not emitted before`)
       const { type, data } = ask.input
       const told = isTooLarge(data) ? { message: 'What the agent told here is too large to be kept.' } : data
       drafts.push({ kind: 'event', body: { effect: ask.id, type, data: told } })
       continue
     }
-    const known = live.state.digests.get(ask.id)
-    if (known === undefined && !isNew) throw new Diverged(`effect ${ask.id} (${ask.kind}) has ended before`)
-    if (known !== undefined && known !== digestOf(ask)) {
-      throw new Diverged(`effect ${ask.id} (${ask.kind}) differs from its intent`)
-    }
     live.requests.set(ask.id, ask)
-    if (known === undefined) fresh.push(ask)
+    fresh.push(ask)
   }
-  live.pause.asked = []
   const isStopping = live.state.queue.some(
     ({ entry }) => entry.kind === 'received' && entry.body.kind === 'stop',
   )
@@ -62,6 +53,35 @@ export function sortAsks(live: Live, now: number): { drafts: Draft[]; fresh: Awa
     }
   }
   return { drafts, fresh: allowed }
+}
+
+/** The session is leaving: what is new waits for the next runner, without an intent, and what the journal knows is checked. */
+export function carryAsks(live: Live): void {
+  live.carried.push(...newOnes(live))
+}
+
+/**
+ * Takes what the guest asked for and gives what the journal does not know. The rest is a replay, or a model request handed over
+ * again whole: it is checked against its intent (I7). Throws Diverged.
+ */
+function newOnes(live: Live): EffectRequest[] {
+  const { state, pause } = live
+  const fresh: EffectRequest[] = []
+  for (const ask of pause.asked.splice(0)) {
+    const isKnown = ask.kind === 'emit' ? state.emitted.has(ask.id) : state.digests.has(ask.id)
+    if (!isKnown) {
+      if (ask.id <= live.asked) throw new Diverged(`effect ${ask.id} (${ask.kind}) has ended before`)
+      fresh.push(ask)
+      continue
+    }
+    live.asked = Math.max(live.asked, ask.id)
+    if (ask.kind === 'emit') continue
+    if (state.digests.get(ask.id) !== digestOf(ask)) {
+      throw new Diverged(`effect ${ask.id} (${ask.kind}) differs from its intent`)
+    }
+    live.requests.set(ask.id, ask)
+  }
+  return fresh
 }
 
 /** A sealed body has to fit into an entry; sealing and base64 add a third. */
@@ -113,16 +133,17 @@ function replayOf(live: Live, request: AwaitedRequest): Replay {
 
 /**
  * Effects with an intent and no outcome, left by a runner that is gone: `never` ones end as interrupted (I5), `safe` ones are
- * marked to start again, unless they failed too often. Returns what to write.
+ * marked to start again, unless they failed too often. `unstarted`: the runner that let go had not come to them. Returns what to write.
  */
-export function adoptOrphans(live: Live, now: number): Draft[] {
+export function adoptOrphans(live: Live, now: number, unstarted: readonly number[] = []): Draft[] {
   const drafts: Draft[] = []
   for (const { seq, intent } of live.state.open.values()) {
     const { effect, kind, replay, attempt } = intent
     if (kind === 'prompt' || kind === 'approve') continue
     // Time alone had to pass: nothing has started yet.
     const waited = kind === 'sleep' || (intent.retry !== undefined && intent.retry.not_before > now)
-    if (waited) live.toStart.set(effect, 'first')
+    const isUnstarted = replay === 'safe' && unstarted.includes(effect)
+    if (waited || isUnstarted) live.toStart.set(effect, 'first')
     else if (replay === 'never' || isOfOrigin(live, seq, intent))
       drafts.push(outcomeError(effect, now, new BatonError('interrupted')))
     else if (attempt >= ATTEMPTS_MAX) {

@@ -11,6 +11,7 @@ import type { Harness } from '../harness.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 import { readInstructions } from './instructions.ts'
+import { blobsOf } from './book.ts'
 import type { Journal } from './journal.ts'
 import type { SessionOptions } from './options.ts'
 import type { Snapshots } from './snapshots.ts'
@@ -29,6 +30,9 @@ export interface Begun {
   rules: Rule[]
   /** The workspace folder as the person named it, on the machine where the session began. */
   folder: string
+  /** Effects with an intent that the runner before had not come to. */
+  unstarted: number[]
+  savedBlobs: string[]
   /** Seq of the snapshot that the guest was restored from; 0: none yet. */
   snapshot: number
   /** The snapshot before it, for when it proves bad. */
@@ -112,6 +116,9 @@ export async function restoreGuest(
       rules: received.body.rules ?? [],
       folder: received.body.command.workspace,
       asked,
+      // One that claimed the session since may have come to them.
+      unstarted: state.claims > 1 ? [] : (entry.unstarted ?? []),
+      savedBlobs: blobsOf(entry),
       snapshot: at.snapshot,
       previous,
     }

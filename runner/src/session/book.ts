@@ -57,6 +57,7 @@ export class Book {
     live.dirty = false
     const { state, on } = snapshot.header
     const asks = live.carried.length > 0 ? await this.#store(live.carried) : undefined
+    const unstarted = unstartedOf(live)
     const body: SnapshotEntry = {
       ...{ chain, bytes, state, covers: this.journal.tail, asked: live.asked, agent: live.agent },
       ...(on === undefined ? {} : { on }),
@@ -69,8 +70,12 @@ export class Book {
       mode: live.state.mode,
       rules: live.state.rules,
       ...(live.state.copied ? { copied: live.state.copied.seq } : {}),
+      ...(unstarted.length > 0 ? { unstarted } : {}),
     }
-    const blobs = [...chain, live.agent.bundle_blob, ...(asks === undefined ? [] : [asks])]
+    const own = blobsOf(body)
+    // The one before is what is left when this one proves bad: its blobs must live as long as this one's (F28).
+    const blobs = [...new Set([...own, ...live.savedBlobs])]
+    live.savedBlobs = own
     return { kind: 'snapshot', body, blobs }
   }
 
@@ -106,6 +111,18 @@ export class Book {
   #store(value: unknown): Promise<string> {
     return this.blobs.put(this.journal.sid, this.journal.key, utf8(JSON.stringify(value)))
   }
+}
+
+/** Effects that have their intent and were not come to: whoever restores this begins with them. */
+export function unstartedOf({ toStart, state }: Live): number[] {
+  return Array.from(toStart).flatMap(([effect, attempt]) =>
+    attempt === 'first' && state.open.has(effect) ? [effect] : [],
+  )
+}
+
+/** What a restore from this snapshot needs. */
+export function blobsOf({ chain, agent, asks }: SnapshotEntry): string[] {
+  return [...chain, agent.bundle_blob, ...(asks === undefined ? [] : [asks])]
 }
 
 function messageOfReceived(body: Received): GuestMessage {

@@ -53,12 +53,15 @@ export async function writeCopied(start: CopyStart): Promise<{ snapshot: number;
     else await history.add(line.entry)
   }
   await history.flush()
-  if (!snapshot || !checkpoint) throw new BatonError('copy-torn', '(its snapshot or its files are missing)')
+  if (!snapshot) throw new BatonError('copy-torn', '(its snapshot is missing)')
   const old = v.parse(SnapshotEntry, snapshot.body)
   await checkEngine(options, old.agent.engine)
 
+  const files: Draft[] = checkpoint
+    ? [{ kind: 'checkpoint', body: ownBranch(checkpoint.body, journal.sid), blobs: checkpoint.blobs }]
+    : []
   const first = journal.tail + 1
-  const seqs = { checkpoint: first, snapshot: first + 2 }
+  const seqs = { checkpoint: files.length > 0 ? first : 0, snapshot: first + files.length + 1 }
   // What the guest did since that snapshot has to come out as it did.
   const isAtOnce = old.state === 'interrupted' && history.lastOfGuest <= old.covers
   const copied: Copied = {
@@ -67,7 +70,7 @@ export async function writeCopied(start: CopyStart): Promise<{ snapshot: number;
   }
   const body = renumbered(old, (seq) => history.seqOf(seq), history.coverOf(old.covers, journal))
   await journal.append([
-    { kind: 'checkpoint', body: ownBranch(checkpoint.body, journal.sid), blobs: checkpoint.blobs },
+    ...files,
     { kind: 'received', body: { ...received, copied }, consumes },
     // The relay forgets the history's own blobs when newer snapshots have replaced this one.
     { kind: 'snapshot', body, blobs: [...snapshot.blobs, ...copy.history] },
@@ -79,17 +82,17 @@ export async function writeCopied(start: CopyStart): Promise<{ snapshot: number;
   return seqs
 }
 
-/** Two sessions on one branch of one clone would move it under each other's feet. */
-function ownBranch(body: CopiedEntry['body'], sid: string): CheckpointEntry {
-  const entry = v.parse(CheckpointEntry, body)
-  return entry.branch === '' ? entry : { ...entry, branch: `baton/${sid.slice(0, 8)}` }
-}
-
 /** Non-lease entries that an earlier runner wrote before it ended, in order. */
 async function entriesSoFar(journal: Journal): Promise<{ seq: number; kind: string }[]> {
   const found: { seq: number; kind: string }[] = []
   for await (const { seq, kind } of journal.read(1)) if (kind !== 'lease') found.push({ seq, kind })
   return found
+}
+
+/** Two sessions on one branch of one clone would move it under each other's feet. */
+function ownBranch(body: CopiedEntry['body'], sid: string): CheckpointEntry {
+  const entry = v.parse(CheckpointEntry, body)
+  return entry.branch === '' ? entry : { ...entry, branch: `baton/${sid.slice(0, 8)}` }
 }
 
 /** Before anything is started: another engine is refused by name (F60). */

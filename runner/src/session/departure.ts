@@ -2,7 +2,7 @@
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Pause } from '@baton/shared/guest.ts'
 import type { Placement, Status } from '@baton/shared/protocol.ts'
-import type { Book } from './book.ts'
+import { unstartedOf, type Book } from './book.ts'
 import { failure, fallen, notice, type Draft } from './journal.ts'
 import { storeFiles, type StoredFiles } from './leaving.ts'
 import type { Live } from './live.ts'
@@ -58,7 +58,8 @@ export class Departure {
     if (pause.state === 'finished' || pause.state === 'failed') return this.end(live, pause)
     const { book, unwritten } = this.#departing
     const drafts = [...unwritten(), ...files.drafts]
-    if (live.dirty || live.carried.length > 0) drafts.push(await book.snapshotDraft(live))
+    const isNews = live.dirty || live.carried.length > 0 || unstartedOf(live).length > 0
+    if (isNews) drafts.push(await book.snapshotDraft(live))
     await book.append(live, drafts)
     await this.release(ending, status, files.stay ?? to)
   }

@@ -96,13 +96,14 @@ export class Effects {
     this.cut()
   }
 
-  /** What only waits need not be waited for: whoever comes next goes on waiting. */
-  cutWaiting(): void {
-    for (const [effect, { waits, controller }] of this.#running) {
-      if (!waits) continue
+  /** What only waits need not be waited for: whoever comes next goes on waiting. Gives the effects, as not started. */
+  cutWaiting(): number[] {
+    const waiting = Array.from(this.#running).filter(([, { waits }]) => waits)
+    for (const [effect, { controller }] of waiting) {
       this.#running.delete(effect)
       controller.abort(new BatonError('interrupted'))
     }
+    return waiting.map(([effect]) => effect)
   }
 
   /** The runner lets go: processes die, and no outcome is written here. Returns how many were cut off. */

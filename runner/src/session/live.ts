@@ -37,6 +37,8 @@ export interface Live {
   readonly requests: Map<number, AwaitedRequest>
   /** Effects to start. `first`: the intent stands. `again`: an earlier runner was cut off, a new attempt needs its own intent. */
   readonly toStart: Map<number, 'first' | 'again'>
+  /** Blobs that a restore from the newest snapshot needs. */
+  savedBlobs: string[]
   /** Requests that came while the session was leaving: the next runner starts them. */
   carried: EffectRequest[]
 }
@@ -51,6 +53,7 @@ export function newLive(
     | 'tools'
     | 'rules'
     | 'images'
+    | 'savedBlobs'
     | 'workspace'
     | 'checkpoints'
     | 'pause'

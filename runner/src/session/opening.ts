@@ -42,12 +42,19 @@ export async function start(
     kind: 'start' as const,
     command: body,
   }
+  const refuse = async (error: unknown): Promise<undefined> => {
+    if (!(error instanceof BatonError) || error.code === 'lease-lost') throw error
+    await journal.append([
+      { kind: 'received', body: received, consumes },
+      failure(error.code, explain(error)),
+    ])
+  }
+  if (body.copy) {
+    const at = await writeCopied({ options, book, received, copy: body.copy, consumes }).catch(refuse)
+    return at && restore({ ...opening, lease: { ...lease, checkpoint: at.checkpoint } }, at.snapshot)
+  }
   let begun: Workspace | undefined
   try {
-    if (body.copy) {
-      const at = await writeCopied({ options, book, received, copy: body.copy, consumes })
-      return await restore({ ...opening, lease: { ...lease, checkpoint: at.checkpoint } }, at.snapshot)
-    }
     const workspace = await options.openWorkspace(lease.sid, body.workspace, body.settings)
     begun = workspace
     const tools = await options.tools(body.workspace, { tell: (text) => opening.write(notice(text)) })
@@ -67,11 +74,10 @@ export async function start(
       tools: new Map(tools.map((tool) => [tool.spec.name, tool])),
       workspace: Promise.resolve(workspace),
       pause: { state: 'quiescent', asked: [] },
-      asked: 0,
+      ...{ asked: 0, savedBlobs: [] },
     })
     const first: Draft = { kind: 'received', body: { ...received, start: message, rules }, consumes }
-    const how = workspace.inPlace ? 'in the folder itself' : 'on a copy of the files'
-    const where = notice(`Works ${how}: ${workspace.root}`)
+    const where = notice(`Works ${whereOf(workspace)}`)
     await book.append(live, [first, book.baselineDraft(live, journal.tail + 1), where])
     tellOf(workspace, opening.write)
     tellWhenReady(opening, workspace)
@@ -79,13 +85,13 @@ export async function start(
     return live
   } catch (error) {
     await begun?.close()
-    if (!(error instanceof BatonError) || error.code === 'lease-lost') throw error
-    await journal.append([
-      { kind: 'received', body: received, consumes },
-      failure(error.code, explain(error)),
-    ])
-    return undefined
+    return refuse(error)
   }
+}
+
+function whereOf({ stay, inPlace, root }: Workspace): string {
+  if (stay?.files) return 'on files that live in the session itself'
+  return `${inPlace ? 'in the folder itself' : 'on a copy of the files'}: ${root}`
 }
 
 function teller({ write }: Opening): (sentence: string) => void {
@@ -136,7 +142,7 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
     const images = new Images({ blobs, sid: lease.sid, key: journal.key })
     const live = newLive({ ...begun, tools, rules, workspace, checkpoints, images })
     live.dirty = await reseedInterrupted(begun)
-    await book.append(live, adoptOrphans(live, Date.now()))
+    await book.append(live, adoptOrphans(live, Date.now(), begun.unstarted))
     // When the guest runs again: it need not wait for this.
     opening.write(arrived())
     return live

@@ -9,7 +9,7 @@ import { BatonError } from '@baton/shared/errors.ts'
 import type { Pause } from '@baton/shared/guest.ts'
 import { sessionKey } from '@baton/shared/keys.ts'
 import type { Command, Placement } from '@baton/shared/protocol.ts'
-import { Diverged, sortAsks, stopUnbegun, policyOf } from './asks.ts'
+import { carryAsks, Diverged, policyOf, sortAsks, stopUnbegun } from './asks.ts'
 import { Book } from './book.ts'
 import { Departure } from './departure.ts'
 import { Effects, outcomeDraft, type Ended } from './effects.ts'
@@ -240,8 +240,7 @@ export class Session {
     if (live.pause.asked.length === 0) return
     if (this.#leave) {
       // Nothing starts any more: an intent would make a `never` effect count as begun.
-      live.carried.push(...live.pause.asked)
-      live.pause.asked = []
+      carryAsks(live)
       return
     }
     const { drafts, fresh } = sortAsks(live, Date.now())
@@ -368,7 +367,7 @@ export class Session {
   // ---- letting go ------------------------------------------------------------------------------------------------------
 
   async #advanceLeave(live: Live, leave: Leaving): Promise<void> {
-    this.#effects.cutWaiting()
+    for (const effect of this.#effects.cutWaiting()) live.toStart.set(effect, 'first')
     const left_ms = leave.until - performance.now()
     // A sleep goes on there just as well.
     const waits = left_ms > 0 ? this.#effects.kinds.filter((kind) => kind !== 'sleep') : []

@@ -24,6 +24,8 @@ export interface SessionState {
   tail: number
   /** Seq of the `received` that carries the start message. */
   start: number
+  /** How often the session was claimed. */
+  claims: number
   /** Intents without outcome, by effect; of several attempts the newest. */
   open: Map<number, OpenEffect>
   /** Digests of the intents that were read or written, by effect, for the check on replay. */
@@ -49,6 +51,7 @@ export function emptyState(): SessionState {
   return {
     tail: 0,
     start: 0,
+    claims: 0,
     open: new Map(),
     digests: new Map(),
     falls: 0,
@@ -84,8 +87,10 @@ export function fold(state: SessionState, entry: Opened): void {
       if (entry.body.effect !== undefined) state.emitted.add(entry.body.effect)
       else if (entry.body.type === 'fallen') state.falls++
       return
-    case 'snapshot':
     case 'lease':
+      if (entry.lease.change === 'claimed') state.claims++
+      return
+    case 'snapshot':
   }
 }
 
