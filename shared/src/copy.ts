@@ -18,6 +18,9 @@ import { openJson, place } from './seal.ts'
 
 export const COPY_FORMAT = 1
 
+/** A workspace whose files are never stored, so that a copy has none. */
+const SCRATCH = 'scratch'
+
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 
 /** What a copy is of. `seq`: the origin's journal up to this entry. `entries`, `blobs`: how many parts follow. */
@@ -73,6 +76,9 @@ type OpenedJson = Omit<CopiedEntry, 'kind'> & { kind: Entry['kind'] }
  */
 export async function* readCopy(from: CopyPlace, meta: SessionMeta): AsyncGenerator<CopyPart> {
   const found = await survey(from)
+  if (!found.checkpoint && meta.workspace !== SCRATCH) {
+    throw new BatonError('copy-too-early', '(its files are not stored yet)')
+  }
   const { snapshot, files } = await newestWhole(from, found.snapshots)
   const isWanted = (entry: OpenedJson): boolean => {
     if (entry.kind === 'snapshot') return entry.seq === snapshot.seq
@@ -130,7 +136,6 @@ async function survey(from: CopyPlace): Promise<Survey> {
       found.blobs.push(...entry.blobs)
     }
   }
-  if (!found.checkpoint) throw new BatonError('copy-too-early', '(its files are not stored yet)')
   return found
 }
 

@@ -12,9 +12,10 @@ import { transcriptOf } from '@baton/shared/transcript.ts'
 import { copyPlace, startCopy, untilStarted } from '@baton/runner/cli/copying.ts'
 import type { RunnerOptions } from '@baton/runner/daemon/runner.ts'
 import type { SnapshotHeader } from '@baton/runner/harness.ts'
+import type { Workspace } from '@baton/runner/workspace/workspace.ts'
 import { GuestHarness } from '@baton/runner/vm/guest-harness.ts'
 import { Loop } from '../src/loop.ts'
-import { approve, emit, llm, prompt, resultOf, tool } from '../src/script-asks.ts'
+import { approve, emit, llm, prompt, resultOf, said, tool } from '../src/script-asks.ts'
 import { ScriptHarness, type Program } from '../src/script-harness.ts'
 import { until } from '../src/until.ts'
 
@@ -24,6 +25,14 @@ const META: SessionMeta = { title: 'test', agent: 'script', mode: 'ask', workspa
 async function fork(loop: Loop, sid: string, prefer: string): Promise<string> {
   const from = copyPlace(loop.client, sid)
   return (await startCopy(loop.client, { prefer }, () => readCopy(from, META))).sid
+}
+
+const scratch: Workspace = {
+  root: '/scratch',
+  checkpoint: async () => undefined,
+  pack: () => Promise.reject(new Error('nothing is stored')),
+  about: async () => ({ path: '/scratch', branch: '', platform: 'test' }),
+  close: async () => undefined,
 }
 
 const effectsOf = (entries: Opened[], kind: 'intent' | 'outcome', effect: number): Opened[] =>
@@ -213,6 +222,76 @@ describe('a copy', () => {
 })
 
 describe('what a copy brings along', () => {
+  it('X6: no files of a scratch workspace, which are never stored', async () => {
+    await using loop = await Loop.open({ program: echo })
+    const openWorkspace = async (): Promise<Workspace> => scratch
+    const { id } = await loop.runner('one', { openWorkspace })
+    const sid = await loop.client.start({ prefer: id }, { agent: 'script', workspace: 'scratch' })
+    await loop.client.untilEntries(sid, 'it waits', hasIntent(1))
+    const from = copyPlace(loop.client, sid)
+    const meta = { ...META, workspace: 'scratch' }
+    const { sid: copy } = await startCopy(loop.client, { prefer: id }, () => readCopy(from, meta))
+    expect(await untilStarted(loop.client, copy)).toBe(true)
+    await loop.client.command(copy, 'prompt', { text: 'go on' })
+    await loop.client.untilEntries(copy, 'it went on', hasIntent(3))
+  })
+
+  it('X1: the same as its origin has, whenever it is taken from a session at work', async () => {
+    const steps = 10
+    const program: Program = function* () {
+      yield {}
+      for (let step = 0; step < steps; step++) {
+        const first = step * 4 + 1
+        const one = yield { ask: [tool(first, 'read', { step }), llm(first + 1, said(`step ${step}`))] }
+        const other = yield {}
+        // Whichever came first.
+        const both = [one, other].map((message) => JSON.stringify(resultOf(message))).toSorted()
+        yield { ask: [emit(first + 2, both), approve(first + 3, 'change', { step })] }
+      }
+      yield { ask: [prompt(steps * 4 + 1)] }
+      return null
+    }
+    const usage = { input_tokens: 1, output_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0 }
+    await using loop = await Loop.open({
+      program,
+      tools: {
+        read: { access: 'read', run: async ({ step }) => `read ${String(step)}` },
+        change: { access: 'edit', run: async () => 'never called' },
+      },
+      model: async () => ({ content: [], stop_reason: 'end_turn', model: 'm', usage }),
+    })
+    const { id } = await loop.runner('one')
+    const sid = await loop.start(id)
+    const end = hasIntent(steps * 4 + 1)
+    const decided = new Set<string>()
+    const isThrough = async (session: string): Promise<boolean> => {
+      for (const { effect, digest } of await loop.client.pending(session)) {
+        if (decided.has(`${session} ${effect}`)) continue
+        decided.add(`${session} ${effect}`)
+        await loop.client.decide(session, effect, digest)
+      }
+      return end(await loop.client.entries(session))
+    }
+    await loop.client.untilEntries(sid, 'its files are stored', isStored)
+    const copies: string[] = []
+    await until('the origin is through', async () => {
+      if (copies.length < 6) copies.push(await fork(loop, sid, id))
+      return isThrough(sid)
+    })
+    const origin = transcriptOf(await loop.client.entries(sid))
+    const taken = new Set<number>()
+    for (const copy of copies) {
+      await until('the copy is through', () => isThrough(copy))
+      const entries = await loop.client.entries(copy)
+      for (const entry of entries) {
+        if (entry.kind === 'received' && entry.body.kind === 'start' && entry.body.command.copy)
+          taken.add(entry.body.command.copy.seq)
+      }
+      expect(transcriptOf(entries)).toEqual(origin)
+    }
+    expect(taken.size, 'places in the journal').toBeGreaterThan(2)
+  })
+
   it('X9: pictures, under the name that the guest has for them, also in a copy of a copy; and long results', async () => {
     const picture = { media_type: 'image/png', bytes: new Uint8Array([137, 80, 78, 71, 7]) } as const
     const long = 'long '.repeat(20_000)
