@@ -180,6 +180,7 @@ describe('attach, when things go wrong', () => {
     })
     await terminal.hides('No connection to the relay')
     await terminal.shows('> Sent while away')
+    await hostile.client.link.ready()
     expect(await promptsOf()).toEqual(['Try', 'Sent while away'])
 
     // The answer to it ends only by a stop.

@@ -116,7 +116,7 @@ describe('handoff', () => {
     expect(holders.at(-1)).toBe(cloud.id)
 
     const back = await baton('handoff', sid, '--to', 'laptop')
-    expect(back.output).toMatch(/asked to move to laptop[^]*saved, [^]*moved to laptop/)
+    expect(back.output).toMatch(/asked to move to laptop[^]*saved: [^]*moved to laptop/)
     expect(await json('handoff', sid, '--to', 'cloud', '--no-wait')).toEqual({ sid, to: 'cloud' })
   })
 

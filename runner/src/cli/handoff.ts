@@ -65,6 +65,7 @@ type Step =
   | { step: 'asked'; to: string; online: boolean }
   | { step: 'waits'; for: string[] }
   | { step: 'saved'; bytes: number }
+  | { step: 'expired' }
   | { step: 'moved'; to: string }
 type Say = (step: Step, at_ms: number, words: string) => void
 
@@ -87,15 +88,24 @@ async function followMove(view: AccountView, session: NamedSession, move: Move, 
   const since = (): number => Math.round(performance.now() - began_at)
   const moved = Promise.withResolvers<void>()
   let isReleased = session.holder === undefined
+  let bytes: number | undefined
   const onEntry = (entry: Read): void => {
     if (entry.kind === 'event' && entry.body.type === 'moving') {
       const waits = waitsIn(entry.body.data)
       if (waits.length > 0)
         say({ step: 'waits', for: waits }, since(), `waits until this has ended: ${waits.join(', ')}`)
     } else if (entry.kind === 'snapshot') {
-      say({ step: 'saved', bytes: entry.body.bytes }, since(), `saved, ${size(entry.body.bytes)}`)
+      bytes = entry.body.bytes
     } else if (entry.kind === 'lease') {
-      if (entry.lease.change !== 'claimed') isReleased = true
+      const { change } = entry.lease
+      if (change === 'released') {
+        // Let go only after everything is stored.
+        const what = bytes === undefined ? 'nothing had changed' : size(bytes)
+        say({ step: 'saved', bytes: bytes ?? 0 }, since(), `saved: ${what}`)
+      } else if (change === 'expired') {
+        say({ step: 'expired' }, since(), 'its runner does not answer; the lease ran out')
+      }
+      if (change !== 'claimed') isReleased = true
       else if (isReleased) {
         const to = nameOf(entry.lease.holder)
         const other = where.prefer !== undefined && entry.lease.holder !== where.prefer
