@@ -141,3 +141,29 @@ describe('streaming', () => {
     expect(seen).toBe(3)
   })
 })
+
+test('A7: in plan mode it looks and proposes a plan, and carries it out when it may', async () => {
+  const messages: Message[] = []
+  const looking = ['read', 'glob', 'propose_plan'].map(spec)
+  const called = await play(messages, 'Show me', files, looking)
+  expect(called).toEqual(['glob', 'read', 'propose_plan'])
+  expect(inputOf(messages, 'propose_plan')).toEqual({ plan: expect.stringContaining('baton-rehearsal.md') })
+  // Up to the approval of the plan; from here on all tools are there.
+  const { content } = await ask(messages.slice(0, -1))
+  expect(content.at(-1)).toMatchObject({ name: 'bash' })
+})
+
+test('A8: it sums up when the agent asks for it, and goes on behind a summary with ids of its own', async () => {
+  const messages: Message[] = []
+  await play(messages, 'Show me', files)
+  const request: Message = { role: 'user', content: [{ type: 'text', text: 'Summarise the conversation.' }] }
+  const { content, stop_reason } = await ask([...messages, request])
+  expect(stop_reason).toBe('end_turn')
+  expect(str(content[0]?.['text'])).toContain('Show me')
+  const ids = messages.flatMap((message) => message.content.flatMap((block) => str(block['id']) || []))
+  const next = await ask([
+    ...messages.slice(-3),
+    { role: 'user', content: [{ type: 'text', text: 'Again' }] },
+  ])
+  expect(ids).not.toContain(next.content.at(-1)?.['id'])
+})

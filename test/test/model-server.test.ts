@@ -4,7 +4,7 @@ import type { MessageParam } from '@anthropic-ai/sdk/resources/messages'
 import { afterEach, describe, expect, test } from 'vitest'
 import { startModelServer } from '../src/model-server.ts'
 import type { ModelServer } from '../src/model-server.ts'
-import { attempts, call, cut, fail, hold, refuse, say } from '../src/model-turns.ts'
+import { attempts, call, cut, fail, hold, redacted, refuse, say, think, tokens } from '../src/model-turns.ts'
 import type { Script } from '../src/model-turns.ts'
 import { until } from '../src/until.ts'
 
@@ -86,6 +86,75 @@ describe('streaming', () => {
     const streamed = await ask(url).finalMessage()
     expect(message.content).toEqual(streamed.content)
     expect(message.stop_reason).toBe('tool_use')
+  })
+})
+
+describe('thinking', () => {
+  const turns: Script = [
+    [think('Hm.'), redacted, call('bash', {})],
+    [think('So.'), say('done')],
+  ]
+
+  test('is signed, streamed and whole alike, and taken back where it was', async () => {
+    const { url } = await serve(turns)
+    const streamed = await ask(url).finalMessage()
+    expect(streamed.content).toMatchObject([
+      { type: 'thinking', thinking: 'Hm.', signature: expect.stringMatching(/^.{44}$/) },
+      { type: 'redacted_thinking', data: expect.stringMatching(/^.{44}$/) },
+      { type: 'tool_use' },
+    ])
+    const whole = await sdk(url).messages.create({
+      ...{ model: 'claude-test', max_tokens: 100, messages: [hi], tools },
+    })
+    expect(whole.content).toEqual(streamed.content)
+    const [, , used] = streamed.content
+    const id = used?.type === 'tool_use' ? used.id : ''
+    const results: MessageParam = {
+      ...{ role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'ok' }] },
+    }
+    const back: MessageParam[] = [hi, { role: 'assistant', content: streamed.content }, results]
+    expect((await ask(url, back).finalMessage()).content).toMatchObject([
+      { thinking: 'So.' },
+      { text: 'done' },
+    ])
+    const changed: MessageParam[] = [{ role: 'user', content: 'hi, changed' }, ...back.slice(1)]
+    await expect(ask(url, changed).finalMessage()).rejects.toThrow('bound to a different conversation')
+  })
+})
+
+describe('a script', () => {
+  test('goes on behind a summary, whatever of the old messages is kept', async () => {
+    const { url, state } = await serve([[call('bash', {})], [say('one')], [call('bash', {})], [say('two')]])
+    const pair = (id: string): MessageParam[] => [
+      { role: 'assistant', content: [{ type: 'tool_use', id, name: 'bash', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'ok' }] },
+    ]
+    const one: MessageParam = { role: 'assistant', content: [{ type: 'text', text: 'one' }] }
+    const request: MessageParam = {
+      role: 'user',
+      content: [{ type: 'text', text: 'Summarise the conversation.' }],
+    }
+    const old = [hi, ...pair('toolu_0_0'), one, hi, ...pair('toolu_2_0')]
+    const { content } = await ask(url, [...old, request]).finalMessage()
+    const [block] = content
+    const summary: MessageParam = {
+      role: 'user',
+      content: [{ type: 'text', text: block?.type === 'text' ? block.text : '' }],
+    }
+    expect(JSON.stringify(summary)).toContain('Summary of 3 answers.')
+    for (const kept of [[], old.slice(5), old.slice(3), old.slice(1)]) {
+      const next = await ask(url, [summary, ...kept, hi]).finalMessage()
+      expect(next.content, `${kept.length} kept`).toMatchObject([{ text: 'two' }])
+    }
+    expect(state().requests.map(({ end }) => end)).toEqual(Array.from({ length: 5 }, () => 'answered'))
+  })
+
+  test('tells tokens as it is told to', async () => {
+    const { url } = await serve([
+      [tokens({ input_tokens: 7, output_tokens: 8, cache_read_input_tokens: 9 }), say('x')],
+    ])
+    const { usage } = await ask(url).finalMessage()
+    expect(usage).toMatchObject({ input_tokens: 7, output_tokens: 8, cache_read_input_tokens: 9 })
   })
 })
 
@@ -205,6 +274,21 @@ describe('rules of the API', () => {
     ['the model speaking first', [{ role: 'assistant', content: 'x' }, hi], 'first message must use the'],
     ['the model speaking last', [hi, { role: 'assistant', content: 'x' }], 'must end with a user message'],
     ['an empty text', [{ role: 'user', content: [{ type: 'text', text: '' }] }], 'must be non-empty'],
+    ['a blank text', [{ role: 'user', content: [{ type: 'text', text: ' \n' }] }], 'non-whitespace text'],
+    [
+      'a picture that is not there',
+      [{ role: 'user', content: [{ type: 'image', source: { type: 'blob', blob: 'x' } as never }] }],
+      'Invalid type',
+    ],
+    [
+      'a field that the API does not know',
+      [
+        hi,
+        { role: 'assistant', content: [{ ...use, extra: 1 } as never] },
+        { role: 'user', content: [result] },
+      ],
+      'Invalid',
+    ],
     ['an empty message', [{ role: 'user', content: [] }], 'must have non-empty content'],
     ['half a surrogate pair', [{ role: 'user', content: '\ud83d' }], 'no low surrogate'],
   ])('F51: %s is refused', async (_, messages, message) => {

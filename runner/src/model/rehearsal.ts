@@ -36,7 +36,7 @@ export function rehearsalModel({ pace_ms = PACE_MS } = {}): Model {
         said += chunk
         onText(said)
       }
-      return resultOf(turn, request.messages.length)
+      return resultOf(turn, nextId(request.messages))
     },
   }
 }
@@ -166,10 +166,15 @@ function short(text: string): string {
   return line.length > 80 ? `${line.slice(0, 79).replace(/[\ud800-\udbff]$/, '')}…` : line
 }
 
-function resultOf({ text, call }: Turn, at: number): LlmResult {
+/** Unique in this conversation, also when its beginning was summed up. */
+function nextId(messages: Message[]): string {
+  const ids = JSON.stringify(messages).matchAll(/"toolu_rehearsal_(\d+)"/g)
+  return `toolu_rehearsal_${Math.max(0, ...Array.from(ids, ([, number]) => Number(number))) + 1}`
+}
+
+function resultOf({ text, call }: Turn, id: string): LlmResult {
   const content: Block[] = [{ type: 'text', text }]
-  // The id only has to be unique in this conversation.
-  if (call) content.push({ type: 'tool_use', id: `toolu_rehearsal_${at}`, ...call })
+  if (call) content.push({ type: 'tool_use', id, ...call })
   return {
     content,
     stop_reason: call ? 'tool_use' : 'end_turn',
