@@ -1,7 +1,7 @@
 import { BatonError, type ErrorCode } from '@baton/shared/errors.ts'
 import { describe, expect, test } from 'vitest'
 import { Sender, type Ask, type OutboxStorage } from '../src/net/sender.ts'
-import { sendable, type NewOutboxItem, type OutboxItem } from '../src/store/outbox.ts'
+import { sendable, type NewOutboxItem, type OutboxItem, type Picture } from '../src/store/outbox.ts'
 import { until } from './until.ts'
 
 const SID = 'session-one-0000'
@@ -192,5 +192,59 @@ describe('being done', () => {
     expect(states(sender)).toEqual(['p1 acknowledged'])
     sender.listed(SID, 0)
     expect(states(sender)).toEqual([])
+  })
+})
+
+describe('pictures', () => {
+  const picture = (hash: string): Picture => ({ hash, box: new Uint8Array([1]), media_type: 'image/jpeg' })
+  const shown = (id: string, ...hashes: string[]): NewOutboxItem => ({
+    ...prompt(id),
+    pictures: hashes.map(picture),
+  })
+
+  async function uploading(fates: (ErrorCode | undefined)[] = []): Promise<{
+    relay: Relay
+    disk: Disk
+    sender: Sender
+  }> {
+    const relay = new Relay()
+    const disk = new Disk()
+    const upload = async (_sid: string, { hash }: { hash: string }): Promise<void> => {
+      await Promise.resolve()
+      relay.heard.push(hash)
+      const fate = fates.shift()
+      if (fate) throw new BatonError(fate)
+    }
+    const sender = new Sender(disk, relay.ask, { now: () => 1, retry_ms: 1, upload })
+    await sender.load()
+    sender.connected(true)
+    return { relay, disk, sender }
+  }
+
+  test('C22: are stored before their prompt goes, and stand on the disk until it has gone', async () => {
+    const { relay, disk, sender } = await uploading()
+    await sender.enqueue([create(), shown('p1', 'one', 'two')])
+    expect(disk.items.get('p1')?.pictures).toHaveLength(2)
+    await settled(sender)
+    expect(relay.heard).toEqual([SID, 'one', 'two', 'p1'])
+    sender.applied(new Set(['p1']))
+    await until('it is gone', () => !disk.items.has('p1'))
+  })
+
+  test('C22: after a break only what is missing goes again', async () => {
+    const { relay, sender } = await uploading([undefined, 'offline'])
+    await sender.enqueue([shown('p1', 'one', 'two')])
+    await settled(sender)
+    expect(relay.heard).toEqual(['one', 'two', 'two', 'p1'])
+  })
+
+  test('I11, C8: one that the relay refuses holds its prompt back, with the reason', async () => {
+    const { relay, sender } = await uploading(['too-large'])
+    await sender.enqueue([shown('p1', 'one')])
+    await settled(sender)
+    expect(relay.heard).toEqual(['one'])
+    expect(sender.items.get()).toMatchObject([{ state: 'refused', error: { code: 'too-large' } }])
+    sender.retry('p1')
+    await until('it has gone', () => relay.heard.includes('p1'))
   })
 })

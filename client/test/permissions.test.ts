@@ -14,9 +14,7 @@ const key = sessionKey(account, sid)
 
 function sent<K extends Command['kind']>({ id, ask }: NewOutboxItem, kind: K) {
   const body = ask.what === 'command' ? ask.body : ''
-  return openCommand(key, sid, { id, n: 1, kind, body, device: device.id, at: 0 } as unknown as Command & {
-    kind: K
-  })
+  return openCommand(key, sid, { id, n: 1, kind, body, device: device.id, at: 0 })
 }
 
 const bash = (command: string) => ({ name: 'bash', input: { command } })

@@ -1,7 +1,7 @@
 import type { Effort, Json } from '@baton/shared/guest.ts'
 import type { Transcript } from '@baton/shared/view/transcript.ts'
 import { usageWords } from '@baton/shared/view/usage.ts'
-import type { ReactElement, ReactNode } from 'react'
+import type { ReactElement } from 'react'
 import { Icon } from './icons.tsx'
 import { Sheet } from './Sheet.tsx'
 
@@ -66,7 +66,7 @@ export default function SessionMenu({
           label="Effort"
           value={effort}
           disabled={unable}
-          options={[...(effort === '' ? [['', 'The model’s own'] as const] : []), ...EFFORTS]}
+          options={[...(effort === '' ? [['', 'Its own'] as const] : []), ...EFFORTS]}
           onChoose={(chosen) => onSettings({ effort: chosen })}
         />
         {usage && (
@@ -112,7 +112,7 @@ function Choice({
   disabled,
   onChoose,
 }: {
-  label: ReactNode
+  label: string
   value: string
   options: readonly (readonly [value: string, name: string])[]
   disabled: boolean
@@ -121,7 +121,12 @@ function Choice({
   return (
     <label className="menu-line">
       <span>{label}</span>
-      <select value={value} disabled={disabled} onChange={(event) => onChoose(event.target.value)}>
+      <select
+        aria-label={label}
+        value={value}
+        disabled={disabled}
+        onChange={(event) => onChoose(event.target.value)}
+      >
         {options.map(([option, name]) => (
           <option key={option} value={option}>
             {name}

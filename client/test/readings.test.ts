@@ -1,0 +1,262 @@
+/** What a transcript tells beside its items: what runs, what is retried, documents, rules, usage. */
+import { readTodos, todoWords } from '@baton/shared/view/documents.ts'
+import {
+  EMPTY,
+  liveOutputs,
+  liveTexts,
+  reduce,
+  retryOf,
+  withDelta,
+  type Transcript,
+} from '@baton/shared/view/transcript.ts'
+import { usageWords } from '@baton/shared/view/usage.ts'
+import { retryWords, todoOf } from '@baton/shared/view/words.ts'
+import { describe, expect, test } from 'vitest'
+import { Journal } from './journal.ts'
+
+const HASH = 'a'.repeat(64)
+const read = (journal: Journal): Transcript => reduce(EMPTY, journal.entries)
+
+/** The model could not be asked: the next attempt is 8 s away. */
+const retried = (journal: Journal, attempt: number): Journal =>
+  journal.add('intent', {
+    effect: 1,
+    kind: 'llm',
+    replay: 'safe',
+    digest: HASH,
+    attempt,
+    now: 500_000,
+    retry: { code: 'model-busy', message: 'The model is busy.', not_before: 508_000 },
+  })
+
+describe('live output of a call', () => {
+  test('C23: shows at its call, never as the model’s words, and is gone with the outcome', () => {
+    const journal = new Journal().prompt('hi').call(1, 'bash', { command: 'make' })
+    const live = withDelta(read(journal), 1, 'cc a.c')
+    expect([...liveOutputs(live)]).toEqual([[1, 'cc a.c']])
+    expect(liveTexts(live)).toEqual([])
+    const done = reduce(live, journal.did(1, 'all of it').entries)
+    expect(liveOutputs(done).size).toBe(0)
+    expect(withDelta(done, 1, 'late')).toBe(done)
+  })
+
+  test('C23: of an effect that is not known yet nothing shows until it is', () => {
+    const journal = new Journal().prompt('hi')
+    const early = withDelta(read(journal), 1, 'out')
+    expect([liveTexts(early), [...liveOutputs(early)]]).toEqual([[], []])
+    const known = reduce(early, journal.llm(1).entries)
+    expect(liveTexts(known)).toEqual([[1, 'out']])
+  })
+})
+
+describe('retries', () => {
+  test('F27, C26: an attempt that waits is counted down, on the relay’s clock', () => {
+    const journal = retried(new Journal().llm(1), 3)
+    const retry = retryOf(read(journal))
+    // The entries of a Journal are at 1000; the runner’s own clock does not matter.
+    expect(retry).toMatchObject({ attempt: 3, from: 9_000 })
+    expect(retry && retryWords(retry, 1_000)).toBe('The model is busy: attempt 3 of 5, in 8 s')
+    expect(retry && retryWords(retry, 9_000)).toBe('The model is busy: attempt 3 of 5')
+  })
+
+  test('C26: it ends with the first word of the answer, and with the outcome', () => {
+    const journal = retried(new Journal().llm(1), 2)
+    expect(retryOf(withDelta(read(journal), 1, 'Well'))).toBeUndefined()
+    expect(retryOf(read(journal.says(1, 'Well.')))).toBeUndefined()
+  })
+
+  test('C26: a failure that the outcome and the agent tell of is one line, with what to do', () => {
+    const journal = new Journal().llm(1).failed(1, 'model-busy')
+    const told = { code: 'model-busy', message: 'The model is busy.', todo: 'Have a coffee.' }
+    const { items } = read(journal.add('event', { effect: 2, type: 'error', data: told }))
+    expect(items).toMatchObject([{ tone: 'error', text: 'The model is busy.', todo: 'Have a coffee.' }])
+    expect(items.map((item) => item.kind === 'event' && todoOf(item))).toEqual(['Have a coffee.'])
+    const another = read(new Journal().llm(1).failed(1, 'model-busy').llm(2).failed(2, 'model-key'))
+    expect(another.items).toHaveLength(2)
+    expect(another.items.map((item) => item.kind === 'event' && todoOf(item) !== '')).toEqual([true, true])
+  })
+})
+
+describe('documents', () => {
+  const event = (version: number, more: object = {}) => ({
+    effect: version,
+    type: 'document',
+    data: { name: 'todo', version, value: [{ text: `v${version}`, state: 'open' }], ...more },
+  })
+
+  test('C24, C25: the newest version shows, and the answer to each change of a person’s is kept', () => {
+    const journal = new Journal()
+      .add('event', event(1))
+      .add('event', event(2, { command: 'c1' }))
+      .add('event', { ...event(2, { command: 'c2', refused: 'It is older.' }), effect: 3 })
+      .add('event', { ...event(3), effect: 4 })
+    const { documents, answers, items } = read(journal)
+    expect(documents.get('todo')).toEqual({
+      name: 'todo',
+      version: 3,
+      value: [{ text: 'v3', state: 'open' }],
+    })
+    expect([...answers]).toEqual([
+      ['c1', ''],
+      ['c2', 'It is older.'],
+    ])
+    expect(items).toEqual([])
+  })
+
+  test('the state of a to-do list in a line', () => {
+    const todos = readTodos([
+      { text: 'a', state: 'done' },
+      { text: 'b', state: 'doing' },
+      { text: 'c', state: 'open' },
+    ])
+    expect(todos && todoWords(todos)).toBe('1 of 3 · b')
+    expect(todoWords([])).toBeUndefined()
+    expect(readTodos([{ text: 'a', state: 'later' }])).toBeUndefined()
+  })
+})
+
+describe('usage', () => {
+  const end = (cost_usd?: number) => ({
+    type: 'turn',
+    data: {
+      turn: 1,
+      state: 'end',
+      reason: 'end_turn',
+      usage: { input_tokens: 1200, output_tokens: 2300, cache_read_tokens: 98_000, cache_write_tokens: 4000 },
+      ...(cost_usd === undefined ? {} : { cost_usd }),
+    },
+  })
+
+  test('adds up over the turns of a session, in words', () => {
+    const journal = new Journal()
+      .add('event', { effect: 1, ...end(0.084) })
+      .add('event', { effect: 2, ...end(0.05) })
+    const { usage } = read(journal)
+    expect(usage && usageWords(usage.turn)).toBe('103k in (98k from the cache) · 2.3k out · $0.05')
+    expect(usage && usageWords(usage.session)).toBe('206k in (196k from the cache) · 4.6k out · $0.13')
+  })
+
+  test('a cost that is not known is not made up', () => {
+    const { usage } = read(
+      new Journal().add('event', { effect: 1, ...end(0.084) }).add('event', { effect: 2, ...end() }),
+    )
+    expect(usage && usageWords(usage.turn)).toBe('103k in (98k from the cache) · 2.3k out')
+    expect(usage && usageWords(usage.session)).toMatch(/at least \$0\.08$/)
+  })
+
+  test('a turn that begins or says nothing of it changes nothing', () => {
+    const quiet = new Journal()
+      .add('event', { effect: 1, type: 'turn', data: { turn: 1, state: 'start' } })
+      .add('event', { effect: 2, type: 'turn', data: { turn: 1, state: 'end', reason: 'stopped' } })
+    expect(read(quiet)).not.toHaveProperty('usage')
+  })
+})
+
+describe('what nobody was asked for', () => {
+  test('C21: a decision by a rule or the mode is one quiet line, and nothing waits', () => {
+    const ruled = (approved: boolean): Transcript =>
+      read(
+        new Journal()
+          .asks(1, 'bash', { command: 'ls' })
+          .add('outcome', { effect: 1, now: 0, result: { approved } }),
+      )
+    expect(ruled(true).items).toMatchObject([
+      { kind: 'tool', state: 'approved', approval: { decided: { device: '' } } },
+    ])
+    expect(ruled(false).items).toMatchObject([
+      { kind: 'tool', state: 'denied', approval: { decided: { device: '' } } },
+    ])
+  })
+
+  test('C20: the rules in force are those of the config, then those that people gave; one that came late is none', () => {
+    const rule = (prefix: string) => ({ tool: 'bash', prefix, action: 'allow' as const })
+    const given = (prefix: string, late?: string) => ({
+      kind: 'decision' as const,
+      id: `decision-${prefix}`,
+      device: 'phone',
+      now: 0,
+      command: {
+        effect: 1,
+        digest: HASH,
+        approved: true,
+        always: rule(prefix),
+        device: 'phone',
+        certificate: '',
+        signature: '',
+      },
+      ...(late === undefined ? {} : { late }),
+    })
+    const journal = new Journal()
+      .add('received', {
+        kind: 'start',
+        id: 'start-00',
+        device: 'phone',
+        now: 0,
+        command: { agent: 'coder', workspace: '/w', mode: 'ask' },
+        rules: [rule('make')],
+      })
+      .add('received', given('npm test'))
+      .add('received', given('rm', 'It was decided already.'))
+    expect(read(journal).rules.map(({ prefix }) => prefix)).toEqual(['make', 'npm test'])
+  })
+
+  test('C19: only a change of mode that counted counts; one that came late says so', () => {
+    const change = (mode: 'edit' | 'full', revision: number, late?: string) => ({
+      kind: 'mode' as const,
+      id: `mode-${mode}-000`,
+      device: 'phone',
+      now: 0,
+      command: { mode, revision, device: 'phone', certificate: '', signature: '' },
+      ...(late === undefined ? {} : { late }),
+    })
+    const { mode, revision, items } = read(
+      new Journal()
+        .add('received', change('edit', 0))
+        .add('received', change('full', 0, 'The mode was changed meanwhile.')),
+    )
+    expect([mode, revision]).toEqual(['edit', 1])
+    expect(items).toMatchObject([
+      { text: 'Mode: Edit files.' },
+      { text: 'The mode was not changed: The mode was changed meanwhile.' },
+    ])
+  })
+
+  test('compaction divides what is above from what is below', () => {
+    const { items } = read(
+      new Journal().add('event', { effect: 1, type: 'compacted', data: { before: 152_000, after: 9100 } }),
+    )
+    expect(items).toMatchObject([{ divides: true, text: 'compacted · 152k → 9.1k tokens' }])
+  })
+
+  test('a plan is done with its decision: no tool runs after it', () => {
+    const tools = [{ name: 'bash', access: 'run' as const }]
+    const journal = new Journal()
+      .add('received', {
+        kind: 'start',
+        id: 'start-00',
+        device: 'phone',
+        now: 0,
+        command: { agent: 'coder', workspace: '/w', mode: 'plan' },
+        start: { tools } as never,
+      })
+      .asks(1, 'propose_plan', { plan: 'First this.' })
+      .decided(1, true)
+    expect(read(journal).items).toMatchObject([{ state: 'ok' }])
+    expect(read(journal).granted.size).toBe(0)
+  })
+})
+
+test('C22: the pictures of a prompt and of a result are named in the transcript', () => {
+  const image = { blob: HASH, media_type: 'image/jpeg' as const }
+  const journal = new Journal()
+    .add('received', {
+      kind: 'prompt',
+      id: 'prompt-0',
+      device: 'phone',
+      now: 0,
+      command: { text: '', images: [image] },
+    })
+    .call(1, 'read', { path: 'a.jpg' })
+    .add('outcome', { effect: 1, now: 0, result: { text: 'a picture', is_error: false, images: [image] } })
+  expect(read(journal).items).toMatchObject([{ images: [image] }, { result: { images: [image] } }])
+})

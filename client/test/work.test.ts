@@ -1,0 +1,428 @@
+/** What issue work needs from the pocket: modes, rules, plans, steering, photos, notes, settings, retries, coming home. */
+import { join } from 'node:path'
+import { verifyDecision, verifyMode } from '@baton/shared/keys.ts'
+import type { DecisionCommand, ModeCommand, PromptCommand } from '@baton/shared/journal.ts'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { Ground, type Phone } from './ground.ts'
+import type { ScriptedRunner } from './scripted-runner.ts'
+import { PLAN, SETTINGS_SCHEMA, TODOS } from './story.ts'
+import { until } from './until.ts'
+
+let ground: Ground
+let laptop: ScriptedRunner
+let phone: Phone
+let page: Page
+let sid = ''
+
+const button = (name: string | RegExp, exact = false): ReturnType<Page['getByRole']> =>
+  page.getByRole('button', { name, exact })
+const radio = (name: string): ReturnType<Page['getByRole']> => page.getByRole('radio', { name })
+const dialog = (): ReturnType<Page['getByRole']> => page.getByRole('dialog')
+const message = (): ReturnType<Page['getByLabel']> => page.getByLabel('Message')
+const queued = (): ReturnType<Page['getByRole']> => page.getByRole('list', { name: 'Queued' })
+const PICTURES = join(import.meta.dirname, '../public')
+
+beforeAll(async () => {
+  ground = await Ground.open()
+  laptop = await ground.runner({
+    name: 'laptop',
+    workspaces: [{ path: '/home/ada/shop', name: 'shop' }],
+    models: ['claude-opus-4-5', 'claude-sonnet-4-5'],
+  })
+  phone = await ground.paired()
+  page = phone.page
+})
+
+afterAll(() => ground.close())
+
+/** A session of its own for each test, in the middle of a turn. */
+async function begin(text = 'Do it'): Promise<void> {
+  if (laptop.held.has(sid)) await laptop.release(sid, 'idle')
+  await page.goto(ground.origin)
+  await message().fill(text)
+  await button('Start new session').click()
+  await page.waitForURL('**/s/*')
+  sid = await laptop.take(new URL(page.url()).pathname.slice('/s/'.length))
+  await laptop.receive(sid, 'start')
+  await laptop.receive(sid, 'prompt')
+  await button('Stop').waitFor()
+}
+
+/** Each target that can be tapped now is large enough, and nothing scrolls sideways (C16). */
+async function fits(): Promise<void> {
+  const small = await page.evaluate(() => {
+    const root = document.querySelector('dialog[open]') ?? document
+    const seen = [...root.querySelectorAll<HTMLElement>('button, select, .segments label, .choice')].filter(
+      (element) => element.checkVisibility(),
+    )
+    return seen
+      .filter((element) => element.getBoundingClientRect().height < 43.5)
+      .map(
+        (element) => `${element.ariaLabel ?? element.innerText}: ${element.getBoundingClientRect().height}`,
+      )
+  })
+  expect(small).toEqual([])
+  const wide = await page.evaluate(() => {
+    const root = document.querySelector('dialog[open]') ?? document.documentElement
+    return root.scrollWidth - root.clientWidth
+  })
+  expect(wide).toBe(0)
+}
+
+describe('modes', () => {
+  test('C19, F38: are chosen with what each means; full access asks once more, before a session begins', async () => {
+    await page.goto(ground.origin)
+    await message().fill('Begin')
+    await button(/^Mode: /).click()
+    await page.getByText('Looks, and makes a plan.').waitFor()
+    await fits()
+    await radio('Full access').check()
+    await button('Choose').click()
+    await dialog().getByText('runs and every file changes without asking').waitFor()
+    await button('Back').click()
+    await button('Cancel').click()
+    await button('Mode: Ask first').click()
+    await radio('Edit files').check()
+    await button('Choose').click()
+    await button('Mode: Edit files').waitFor()
+    await button('Start new session').click()
+    sid = await laptop.take()
+    expect(await laptop.receive(sid, 'start')).toMatchObject({ mode: 'edit' })
+    await laptop.receive(sid, 'prompt')
+    await button('Mode: Edit files').waitFor()
+  })
+
+  test('C19, F38: a change is signed, counted from what was changed before, and shown as on its way until it counts', async () => {
+    await begin()
+    for (const [revision, name, mode] of [
+      [0, 'Plan', 'plan'],
+      [1, 'Full access', 'full'],
+    ] as const) {
+      await button(/^Mode: /).click()
+      await radio(name).check()
+      await button('Choose').click()
+      if (mode === 'full') await button('Give full access').click()
+      await button(`Mode: ${name}, being changed`).waitFor()
+      const body = (await laptop.receive(sid, 'mode')) as ModeCommand
+      expect(body).toMatchObject({ mode, revision })
+      expect(verifyMode(body.device, { sid, revision, mode }, body.signature)).toBe(true)
+      await button(`Mode: ${name}`, true).waitFor()
+    }
+    await fits()
+  })
+})
+
+describe('approvals', () => {
+  test('C20, I10: “always” is one step away, says what it would allow, and goes signed with the decision', async () => {
+    await begin()
+    const effect = await laptop.ask(sid, 'bash', { command: 'npm test -- --run prices' })
+    await button('Always for this session…').click()
+    await page.getByText('every npm test … runs without asking').waitFor()
+    await fits()
+    await button('Back').click()
+    await button('Always for this session…').click()
+    await button('Always approve').click()
+    const body = (await laptop.receive(sid, 'decision')) as DecisionCommand
+    const always = { tool: 'bash', prefix: 'npm test', action: 'allow' as const }
+    expect(body).toMatchObject({ approved: true, always })
+    const { digest, device, signature } = body
+    expect(verifyDecision(device, { sid, effect, digest, approved: true, always }, signature)).toBe(true)
+  })
+
+  test('C20: where no rule would be safe the step says why, and only this call can be approved', async () => {
+    await begin()
+    await laptop.ask(sid, 'bash', { command: 'npm test && rm -r build' })
+    await button('Always for this session…').click()
+    await page.getByText('no rule would be safe').waitFor()
+    expect(await button('Always approve').isDisabled()).toBe(true)
+    await button('Back').click()
+    await button('Approve', true).click()
+    expect(await laptop.receive(sid, 'decision')).not.toHaveProperty('always')
+  })
+
+  test('C21: what a rule decided is a line among the others, not a card', async () => {
+    await begin()
+    const effect = await laptop.ask(sid, 'bash', { command: 'rm -r /' })
+    await laptop.append(sid, 'outcome', {
+      effect,
+      now: 0,
+      result: { approved: false, note: 'A rule forbids it.' },
+    })
+    await button(/Run rm -r \/.*not allowed/).click()
+    await page.getByText('A rule forbids it.').waitFor()
+    expect(await page.getByRole('region', { name: /^Approval/ }).count()).toBe(0)
+  })
+
+  test('a plan is shown as prose; approving it says in which mode to go on, and that goes first', async () => {
+    await begin()
+    await button(/^Mode: /).click()
+    await radio('Plan').check()
+    await button('Choose').click()
+    await laptop.receive(sid, 'mode')
+    const effect = await laptop.ask(sid, 'propose_plan', { plan: PLAN })
+    const card = page.getByRole('region', { name: 'Approval: Go ahead with this plan?' })
+    await card.getByRole('listitem').filter({ hasText: 'run the whole suite.' }).waitFor()
+    expect(await button('Always for this session…').count()).toBe(0)
+    await radio('Edit files').check()
+    await radio('Ask first').check()
+    await fits()
+    await button('Approve', true).click()
+    await until('both are there', () => laptop.held.get(sid)?.inbox.length === 2)
+    expect(laptop.held.get(sid)?.inbox.map(({ kind }) => kind)).toEqual(['mode', 'decision'])
+    expect(await laptop.receive(sid, 'mode')).toMatchObject({ mode: 'ask', revision: 1 })
+    const { device } = (await laptop.receive(sid, 'decision')) as DecisionCommand
+    await laptop.decided(sid, effect, true, device)
+    await button(/^done: Proposed a plan/).waitFor()
+  })
+})
+
+describe('prompts', () => {
+  test('C15: while the agent works a prompt queues or steers, as chosen; the choice is remembered', async () => {
+    await begin()
+    await message().fill('after that')
+    await page.getByText('Waits for the end of the turn').waitFor()
+    await button('Queue').click()
+    await queued().getByText('Waits for the end of the turn').waitFor()
+    expect(await laptop.receive(sid, 'prompt')).toEqual({ text: 'after that' })
+    await message().fill('no, this way')
+    await radio('Steer').check()
+    await fits()
+    await button('Steer').click()
+    await queued().getByText('Reaches the agent at its next step').waitFor()
+    expect(await laptop.receive(sid, 'prompt')).toEqual({ text: 'no, this way', steer: true })
+    await page.reload()
+    await message().fill('again')
+    await button('Steer').waitFor()
+    await radio('Queue').check()
+    await message().fill('')
+  })
+
+  test('F63: Enter that an input method takes sends nothing', async () => {
+    await begin()
+    await message().fill('日本')
+    await message().evaluate((area) => {
+      const enter = { key: 'Enter', bubbles: true, cancelable: true }
+      area.dispatchEvent(new KeyboardEvent('keydown', { ...enter, ctrlKey: true, isComposing: true }))
+      area.dispatchEvent(new KeyboardEvent('keydown', { ...enter, ctrlKey: true, keyCode: 229 }))
+    })
+    expect(await message().inputValue()).toBe('日本')
+    expect(await queued().count()).toBe(0)
+    await message().press('Control+Enter')
+    expect(await laptop.receive(sid, 'prompt')).toMatchObject({ text: '日本' })
+  })
+
+  test('C22: photos go with a prompt: kept over a reload and a break, stored sealed, shown in the transcript', async () => {
+    await begin()
+    await page
+      .getByLabel('Photos to attach')
+      .setInputFiles([join(PICTURES, 'icon-512.png'), join(PICTURES, 'icon-192.png')])
+    await button('Remove photo 2').click()
+    await button('Remove photo 2').waitFor({ state: 'detached' })
+    await page.reload()
+    await page.getByRole('img', { name: 'Photo 1' }).waitFor()
+    await ground.relayAway()
+    await button('Queue').click()
+    await queued().getByText('1 photo').waitFor()
+    await page.reload()
+    await queued().getByText('1 photo').waitFor()
+    await ground.relayBack()
+    const { text, images = [] } = (await laptop.receive(sid, 'prompt')) as PromptCommand
+    expect(text).toBe('')
+    expect(images.map(({ media_type }) => media_type)).toEqual(['image/png'])
+    const bytes = await laptop.blob(sid, images[0]?.blob ?? '')
+    expect(String.fromCharCode(...bytes.subarray(1, 4))).toBe('PNG')
+    await page.getByRole('img', { name: 'Photo', exact: true }).waitFor()
+    await queued().waitFor({ state: 'detached' })
+  })
+
+  test('C22: a large photo is scaled and becomes a JPEG', async () => {
+    await begin()
+    const large = await page.evaluate(async () => {
+      const canvas = new OffscreenCanvas(3200, 1600)
+      canvas.getContext('2d')?.fillRect(10, 10, 3000, 900)
+      const blob = await canvas.convertToBlob({ type: 'image/png' })
+      return [...new Uint8Array(await blob.arrayBuffer())]
+    })
+    const file = { name: 'large.png', mimeType: 'image/png', buffer: Buffer.from(large) }
+    await page.getByLabel('Photos to attach').setInputFiles(file)
+    await message().fill('This one')
+    await button('Queue').click()
+    const { images = [] } = (await laptop.receive(sid, 'prompt')) as PromptCommand
+    expect(images.map(({ media_type }) => media_type)).toEqual(['image/jpeg'])
+    const size = await page.evaluate(
+      async (bytes) => {
+        const bitmap = await createImageBitmap(new Blob([new Uint8Array(bytes)]))
+        return [bitmap.width, bitmap.height]
+      },
+      [...(await laptop.blob(sid, images[0]?.blob ?? ''))],
+    )
+    expect(size).toEqual([1568, 784])
+  })
+
+  test('F66: a HEIC photo that the browser can’t read is refused in words, and the others go', async () => {
+    await begin()
+    const heic = Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic', 'latin1')
+    await page.getByLabel('Photos to attach').setInputFiles([
+      { name: 'IMG_7.HEIC', mimeType: 'image/heic', buffer: heic },
+      { name: 'plain.png', mimeType: 'image/png', buffer: await icon() },
+    ])
+    await page.getByText('IMG_7.HEIC is a HEIC photo, which this browser can’t read').waitFor()
+    await button('Remove photo 1').waitFor()
+    expect(await button('Remove photo 2').count()).toBe(0)
+    await button('Remove photo 1').click()
+  })
+})
+
+async function icon(): Promise<Buffer> {
+  const { readFile } = await import('node:fs/promises')
+  return await readFile(join(PICTURES, 'icon-192.png'))
+}
+
+describe('while it works', () => {
+  test('C23: the newest lines of a running call show under it, and go with its outcome', async () => {
+    await begin()
+    const run = await laptop.call(sid, 'bash', { command: 'npm test' })
+    laptop.stream(sid, run, Array.from({ length: 40 }, (_, i) => `line ${i}`).join('\n'))
+    const output = page.getByRole('region', { name: 'Output so far' })
+    await output.getByText('line 39').waitFor()
+    expect((await output.innerText()).split('\n')).toHaveLength(5)
+    await laptop.did(sid, run, 'done')
+    await output.waitFor({ state: 'detached' })
+  })
+
+  test('F27, C26: a busy model is told with the attempt; after the last one a tap goes on', async () => {
+    await begin()
+    const effect = await laptop.think(sid)
+    await laptop.retry(sid, effect, 3, 'model-busy', 600_000)
+    await page.getByText(/attempt 3 of 5, in \d+ s/).waitFor()
+    await laptop.fail(sid, effect, 'model-busy')
+    await laptop.emit(sid, 'error', { code: 'model-busy', message: 'The model is busy.' })
+    await laptop.rest(sid)
+    await page.getByText('Wait a moment, then try again').waitFor()
+    await button('Try again').click()
+    expect(await laptop.receive(sid, 'prompt')).toEqual({ text: 'Continue.' })
+    await button('Try again').waitFor({ state: 'detached' })
+  })
+})
+
+describe('notes', () => {
+  beforeEach(() => begin())
+
+  const todo = (version: number, more: object = {}): Promise<void> =>
+    laptop.emit(sid, 'document', { name: 'todo', version, value: TODOS, ...more })
+
+  test('C24: a to-do list is a checklist, and its state a line above the composer', async () => {
+    await todo(1)
+    await button('To do: 1 of 3 · Test totals above 100').click()
+    await page.getByRole('checkbox', { name: 'Run the whole suite' }).check()
+    await page.getByLabel('New entry').fill('Tell Ada')
+    await button('Add').click()
+    await fits()
+    await button('Save').click()
+    const change = (await laptop.receive(sid, 'document')) as { version: number; value: unknown }
+    expect(change).toMatchObject({ name: 'todo', version: 1 })
+    expect(change.value).toEqual([
+      ...TODOS.slice(0, 2),
+      { text: 'Run the whole suite', state: 'done' },
+      { text: 'Tell Ada', state: 'open' },
+    ])
+  })
+
+  test('C24: any other is a form by its schema; what has no schema is shown as JSON', async () => {
+    const value = { title: 'Totals', rounds: 2, files: ['a.ts'], level: 'high' }
+    await laptop.emit(sid, 'document', { name: 'settings', version: 4, value, schema: SETTINGS_SCHEMA })
+    await laptop.emit(sid, 'document', { name: 'facts', version: 1, value: { deep: { er: [1, 2] } } })
+    await button('Session menu').click()
+    await button(/^Notes/).click()
+    await page.getByText('"deep"').waitFor()
+    await page.getByRole('textbox', { name: 'Rounds' }).fill('x')
+    await page.getByText('Rounds must be a number.').waitFor()
+    expect(await button('Save').isDisabled()).toBe(true)
+    await page.getByRole('textbox', { name: 'Rounds' }).fill('3')
+    await page.getByRole('checkbox', { name: 'Strict' }).check()
+    await page.getByLabel('Level').selectOption('low')
+    await button('Add', true).click()
+    await page.getByRole('textbox', { name: 'Files, entry 2' }).fill('b.ts')
+    await fits()
+    await button('Save').click()
+    expect(await laptop.receive(sid, 'document')).toEqual({
+      name: 'settings',
+      version: 4,
+      value: { title: 'Totals', rounds: 3, strict: true, level: 'low', files: ['a.ts', 'b.ts'] },
+    })
+  })
+
+  test('I11, C25: a conflict is told, and what was typed is kept, over a reload as well', async () => {
+    await todo(1)
+    await button(/^To do: /).click()
+    await page.getByRole('checkbox', { name: 'Run the whole suite' }).check()
+    await todo(2)
+    await page.getByText('It was changed meanwhile').waitFor()
+    await page.reload()
+    await button(/^To do: /).click()
+    await page.getByText('It was changed meanwhile').waitFor()
+    expect(await page.getByRole('checkbox', { name: 'Run the whole suite' }).isChecked()).toBe(true)
+    await button('Save over it').click()
+    await page.getByText('Sent. The agent takes it').waitFor()
+    const id = laptop.held.get(sid)?.inbox[0]?.id ?? ''
+    expect(await laptop.receive(sid, 'document')).toMatchObject({ version: 2 })
+    await todo(2, { command: id, refused: 'The list is being changed.' })
+    await page.getByText('Not taken: The list is being changed.').waitFor()
+    expect(await page.getByRole('checkbox', { name: 'Run the whole suite' }).isChecked()).toBe(true)
+    await button('Save').click()
+    const again = (await until('it is there', () => laptop.held.get(sid)?.inbox[0]))?.id ?? ''
+    await laptop.receive(sid, 'document')
+    await todo(3, { command: again })
+    await page.getByText('Sent. The agent takes it').waitFor({ state: 'detached' })
+    expect(await page.getByRole('checkbox', { name: 'Run the whole suite' }).isChecked()).toBe(false)
+    expect(await button('Save').count()).toBe(0)
+  })
+})
+
+describe('the session’s menu', () => {
+  test('chooses model and effort, compacts, and says what was used', async () => {
+    await begin()
+    await laptop.emit(sid, 'turn', {
+      turn: 1,
+      state: 'end',
+      usage: { input_tokens: 10, output_tokens: 20, cache_read_tokens: 0, cache_write_tokens: 0 },
+      cost_usd: 0.5,
+    })
+    await button('Session menu').click()
+    await dialog().getByText('10 in · 20 out · $0.50').first().waitFor()
+    await fits()
+    await page.getByRole('combobox', { name: 'Model' }).selectOption('claude-sonnet-4-5')
+    expect(await laptop.receive(sid, 'settings')).toEqual({ settings: { model: 'claude-sonnet-4-5' } })
+    await page.getByRole('combobox', { name: 'Effort' }).selectOption('high')
+    expect(await laptop.receive(sid, 'settings')).toEqual({ settings: { effort: 'high' } })
+    await button('Compact now').click()
+    await laptop.receive(sid, 'compact')
+    await laptop.emit(sid, 'compacted', { before: 152_000, after: 9100 })
+    await page.getByRole('separator', { name: 'compacted · 152k → 9.1k tokens' }).waitFor()
+  })
+})
+
+describe('coming home', () => {
+  test('C27: a runner that is back offers what went on elsewhere, and a tap moves it', async () => {
+    await begin('Travel')
+    const cloud = await ground.runner({ name: 'cloud-9' })
+    const effects = laptop.effectsOf(sid)
+    await laptop.release(sid, 'moving', { prefer: cloud.device.id })
+    await cloud.take(sid)
+    cloud.held.get(sid)!.effects = effects
+    await cloud.say(sid, await cloud.think(sid), 'Here now.')
+    await cloud.rest(sid)
+    await laptop.tellAway([sid])
+    await page.goto(ground.origin)
+    await page.getByText('laptop is back. One of its sessions went on elsewhere.').waitFor()
+    await fits()
+    await button('Bring home').click()
+    await page.getByText('laptop is back').waitFor({ state: 'detached' })
+    expect(await cloud.receive(sid, 'move')).toEqual({ label: 'laptop' })
+  })
+})
+
+test('nothing on the way broke the content security policy or threw', () => {
+  expect(phone.errors).toEqual([])
+})
