@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -41,4 +41,13 @@ test('A10: what is too long is cut between characters, and says so', async () =>
   expect(told).toContain('é\n[cut: together these files have more than 64 KB]')
   expect(told).not.toContain('\ufffd')
   expect(Buffer.byteLength(told)).toBeLessThan(66_000)
+})
+
+test('A10: a link out of the work tree is not followed; a workspace that is not on the disk has none', async () => {
+  await writeFile(join(home, 'secret'), 'secret')
+  await symlink('../secret', join(root, 'AGENTS.md'))
+  await writeFile(join(root, 'rules.md'), 'Use tabs.')
+  await symlink('rules.md', join(root, 'CLAUDE.md'))
+  expect(await readInstructions(root, home)).toBe('# CLAUDE.md\n\nUse tabs.')
+  expect(await readInstructions(undefined, home)).toBeUndefined()
 })

@@ -12,6 +12,7 @@ import type { Workspace } from '../workspace/workspace.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 import { readInstructions } from './instructions.ts'
 import { blobsOf } from './book.ts'
+import { engineFor } from './engine.ts'
 import type { Journal } from './journal.ts'
 import type { SessionOptions } from './options.ts'
 import type { Snapshots } from './snapshots.ts'
@@ -50,7 +51,9 @@ export async function startMessage(
   tools: ToolSpec[],
   workspace: Workspace,
 ): Promise<StartMessage> {
-  const [about, instructions] = await Promise.all([workspace.about(), readInstructions(workspace.root)])
+  // Files that live in the session are not where the root seems to be.
+  const root = workspace.stay?.files ? undefined : workspace.root
+  const [about, instructions] = await Promise.all([workspace.about(), readInstructions(root)])
   return {
     type: 'start',
     seed: sessionSeed(options.account, sid),
@@ -104,7 +107,7 @@ export async function restoreGuest(
     readState(journal, entry, at, state),
   ])
   if (received.body.kind !== 'start' || !received.body.start) throw new BatonError('journal-gap', '(start)')
-  const harness = options.harness(bundle)
+  const harness = options.harness(bundle, await engineFor(options, entry.agent.engine))
   try {
     const pause = await restorePause(harness, entry, files)
     const { agent, asked, previous } = entry
