@@ -6,6 +6,7 @@ import type { Live } from './live.ts'
 import type { SessionOptions } from './options.ts'
 import { NewestOutput, Partial } from './partial.ts'
 import { performLlm, performTool, type Performed } from './perform.ts'
+import { unlessAborted } from './steady.ts'
 import { intentOf, requestOf, type AwaitedRequest } from './requests.ts'
 
 export interface Starting {
@@ -67,7 +68,8 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
       const output = new NewestOutput((text) => partial.update(text))
       const run = async (signal: AbortSignal): Promise<Performed> => {
         if (!tool) throw new BatonError('unknown-tool', `(${request.input.name} is not on this runner)`)
-        const { root, stay } = await live.workspace
+        const { root, stay, ready } = await live.workspace
+        await unlessAborted(signal, ready ?? Promise.resolve([]))
         const onOutput = (text: string): void => output.add(text)
         const context = {
           ...{ root, signal, readFiles: live.readFiles, onOutput },

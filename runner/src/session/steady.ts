@@ -37,9 +37,11 @@ export async function steady<T>(link: RelayLink, gone: AbortSignal, attempt: () 
   }
 }
 
-function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+/** Rejects with the reason of `signal` when that comes first. */
+export function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const refuse = (): void => reject(signal.reason as Error)
+    if (signal.aborted) return refuse()
     signal.addEventListener('abort', refuse, { once: true })
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', refuse))
   })
