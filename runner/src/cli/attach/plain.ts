@@ -12,7 +12,7 @@ import { targetOf } from '../handoff.ts'
 import { alwaysRule, decisionBody, ruleWords } from '../signed.ts'
 import { painted } from '../term/style.ts'
 import { clean } from '../term/text.ts'
-import type { Ending } from './app.ts'
+import type { Ending } from './act.ts'
 import { LiveSession } from './live.ts'
 import { callLines, itemLines } from './rows.ts'
 
