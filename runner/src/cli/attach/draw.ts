@@ -1,8 +1,5 @@
 /** One picture of `attach`: state in, lines out. Nothing here changes anything but what was seen of an approval. */
-import { isTrueCall, questionOf } from '@baton/shared/view/call.ts'
-import type { Approval, Item } from '@baton/shared/view/items.ts'
-import { modeName } from '@baton/shared/view/modes.ts'
-import { lastPart } from '@baton/shared/view/units.ts'
+import type { Item } from '@baton/shared/view/items.ts'
 import {
   isThinking,
   liveOutputs,
@@ -11,13 +8,13 @@ import {
   retryOf,
   type Transcript,
 } from '@baton/shared/view/transcript.ts'
-import { usageWords } from '@baton/shared/view/usage.ts'
 import { movingWords } from '@baton/shared/view/words.ts'
 import type { NamedSession } from '../account.ts'
-import { laidOut, type Draft } from '../term/editor.ts'
 import { markdownLines } from '../term/markdown.ts'
-import { clean, cleanLine, cut, cutLine, widthOf, wrap, type Line } from '../term/text.ts'
-import { callLines, divider, itemLines, prefixed } from './rows.ts'
+import { clean, cleanLine, cut, cutLine, widthOf, type Line } from '../term/text.ts'
+import { cardLines, whereOf } from './card.ts'
+import { askRows, composerRows, hintLine, queueRows } from './foot.ts'
+import { divider, itemLines, prefixed } from './rows.ts'
 import { windowOn, type Blocks } from './scroll.ts'
 import type { AttachState } from './state.ts'
 
@@ -26,7 +23,6 @@ export interface Picture {
   cursor?: { row: number; column: number }
 }
 
-const COMPOSER_ROWS_MAX = 8
 const QUEUE_ROWS_MAX = 3
 const TRANSCRIPT_ROWS_MIN = 3
 /** A connection that is lost for less is not worth a word. */
@@ -133,10 +129,6 @@ function headLine(state: AttachState, width: number): Line {
   )
 }
 
-function whereOf({ names }: AttachState, session: NamedSession | undefined): string {
-  return session?.holder === undefined ? '' : (names.get(session.holder) ?? session.holder.slice(0, 8))
-}
-
 export function statusWords(transcript: Transcript, session: NamedSession | undefined): string {
   if (!session) return ''
   switch (session.status) {
@@ -226,179 +218,4 @@ function isSelected({ focus, selected, live }: AttachState, block: number | unde
 
 function marked(line: Line, isHere: boolean): Line {
   return isHere ? line.map(({ text, as }) => ({ text, as: `${as ?? ''} inverse`.trim() })) : line
-}
-
-// ---- approval -----------------------------------------------------------------------------------------------------------
-
-/** Pinned above the composer: the whole call. A long one is scrolled, and can be approved once its end was seen. */
-function cardLines(
-  state: AttachState,
-  approval: Approval,
-  count: number,
-  width: number,
-  room: number,
-): Line[] {
-  const { live, sessions, focus } = state
-  const others = count > 1 ? ` (1 of ${count})` : ''
-  const where = [whereOf(state, sessions.get(live.sid)), lastPart(live.transcript.workspace ?? '')]
-    .filter(Boolean)
-    .join(' · ')
-  const rule = focus === 'approval' ? 'bold yellow' : 'yellow'
-  const title = divider(
-    [`${questionOf(approval.name)}${others}`, where].filter(Boolean).join(' · '),
-    width,
-    rule,
-  )
-  const given = live.outgoing.find(({ decided }) => decided?.effect === approval.effect)
-  const lie = isTrueCall(approval)
-    ? []
-    : prefixed(
-        'What is shown here is not what would run: the call and its digest differ. It can not be approved.',
-        'red',
-        width,
-        [],
-        [],
-      )
-  const call = callLines(approval.name, approval.input, width)
-  const rows = Math.max(1, room - 2 - lie.length)
-  const from =
-    state.card?.effect === approval.effect ? Math.min(state.card.from, Math.max(0, call.length - rows)) : 0
-  const isSeen = from + rows >= call.length
-  state.card = {
-    effect: approval.effect,
-    from,
-    seen: isSeen || (state.card?.effect === approval.effect && state.card.seen),
-  }
-  const rest = call.length - from - rows
-  const foot = given
-    ? givenWords(
-        given.state,
-        given.decided?.approved === true,
-        whereOf(state, sessions.get(live.sid)),
-        given.error,
-      )
-    : cardHint(focus === 'approval', rest, state.card.seen)
-  return [
-    title,
-    ...call.slice(from, from + rows),
-    ...lie,
-    cutLine([{ text: foot, as: given ? 'yellow' : 'dim' }], width),
-  ]
-}
-
-function cardHint(isHere: boolean, rest: number, seen: boolean): string {
-  if (!isHere) return rest > 0 ? `${rest} more lines · Tab: see the rest and decide` : 'Tab: decide'
-  const more = rest > 0 ? `↓ ${rest} more lines · ` : ''
-  return `${more}${seen ? 'y approve · n deny · a always' : 'n deny · see it all to approve'} · Esc back`
-}
-
-function givenWords(state: string, approved: boolean, runner: string, error: string | undefined): string {
-  const what = approved ? 'Approved' : 'Denied'
-  if (state === 'refused') return `${what}, but refused: ${cleanLine(error ?? '')} (x takes it back)`
-  if (state === 'sending') return `${what}. Sending …`
-  return runner === ''
-    ? `${what}. Held until a runner is back.`
-    : `${what}. ${cleanLine(runner)} takes it next.`
-}
-
-// ---- foot ---------------------------------------------------------------------------------------------------------------
-
-/** Prompts that are on their way, or wait for their turn. */
-function queueRows({ live }: AttachState, width: number): Line[] {
-  const mine = live.outgoing.flatMap(({ text, kind, state, error }) => {
-    if (kind === 'decision') return []
-    const what = text ?? kind
-    if (state === 'refused')
-      return [{ text: `! ${what}: ${error ?? 'refused'} (^P takes it back)`, as: 'red' }]
-    return text === undefined
-      ? []
-      : [{ text: `${state === 'sent' ? 'waits' : 'sending'}: ${text}`, as: 'dim' }]
-  })
-  const known = new Set(live.outgoing.map(({ id }) => id))
-  const theirs = live.waiting
-    .filter(({ id }) => !known.has(id))
-    .map(({ text }) => ({ text: `waits: ${text}`, as: 'dim' }))
-  return [...theirs, ...mine].map(({ text, as }) => cutLine([{ text: `  ${cleanLine(text)}`, as }], width))
-}
-
-interface Rows {
-  lines: Line[]
-  row: number
-  column: number
-}
-
-function composerRows(state: AttachState, width: number, height: number): Rows {
-  const most = Math.max(1, Math.min(COMPOSER_ROWS_MAX, Math.floor(height / 3)))
-  const session = state.sessions.get(state.live.sid)
-  const isOver = session?.status === 'done' || session?.status === 'failed'
-  const empty = isOver
-    ? 'The session has ended. Its transcript and files are kept.'
-    : placeholder(state, session)
-  return textRows(state.draft, '> ', state.focus === 'composer' ? 'bold cyan' : 'dim', empty, width, most)
-}
-
-function placeholder({ steers }: AttachState, session: NamedSession | undefined): string {
-  const isBusy =
-    session?.status === 'running' || session?.status === 'waiting' || session?.status === 'moving'
-  if (!isBusy) return 'Write a prompt'
-  return steers ? 'Steer: for the turn under way' : 'Queue: for after this turn'
-}
-
-function askRows({ question, draft }: { question: string; draft: Draft }, width: number): Rows {
-  const asked = wrap([{ text: question, as: 'bold' }], width)
-  const rows = textRows(draft, '> ', 'bold yellow', '', width, 2)
-  return { ...rows, lines: [...asked, ...rows.lines], row: rows.row + asked.length }
-}
-
-function textRows(draft: Draft, mark: string, as: string, empty: string, width: number, most: number): Rows {
-  const inside = Math.max(1, width - mark.length)
-  if (draft.text === '') {
-    const line = cutLine(
-      [
-        { text: mark, as },
-        { text: empty, as: 'dim' },
-      ],
-      width,
-    )
-    return { lines: [line], row: 0, column: mark.length }
-  }
-  const { rows, row, column } = laidOut(draft, inside)
-  const from = Math.max(0, Math.min(row - most + 1, rows.length - most))
-  const lines = rows
-    .slice(from, from + most)
-    .map((text, i): Line => [{ text: from + i === 0 ? mark : ' '.repeat(mark.length), as }, { text }])
-  return { lines, row: row - from, column: column + mark.length }
-}
-
-/** As many hints as fit, the most needed first. */
-function hintLine(state: AttachState, width: number): Line {
-  const { said, overlay, focus, live } = state
-  if (said !== undefined) return cutLine([{ text: cleanLine(said), as: 'bold' }], width)
-  const session = state.sessions.get(live.sid)
-  const isBusy = session?.status === 'running' || session?.status === 'waiting'
-  const hints =
-    overlay?.as === 'ask'
-      ? ['Enter: go on', 'Esc: back']
-      : focus === 'transcript'
-        ? ['↑↓ select', 'Enter open', '? keys', 'm move', 's sessions', 'Esc write']
-        : [
-            ...(focus === 'approval' ? ['Esc write'] : ['Enter send']),
-            ...(isBusy ? ['^X stop', state.steers ? '^S: queue' : '^S: steer'] : []),
-            ...(focus === 'approval' ? [] : ['Esc keys']),
-            '^C leave',
-            '^J new line',
-          ]
-  const { usage, mode } = live.transcript
-  const facts = [...(mode ? [modeName(mode)] : []), ...(usage ? [usageWords(usage.session)] : [])]
-  const line = fitting([...hints, ...facts], width)
-  return [{ text: line, as: 'dim' }]
-}
-
-function fitting(words: readonly string[], width: number): string {
-  let line = ''
-  for (const word of words) {
-    const next = line === '' ? word : `${line} · ${word}`
-    if (widthOf(next) <= width) line = next
-  }
-  return line
 }
