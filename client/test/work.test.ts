@@ -122,7 +122,7 @@ describe('approvals', () => {
     await fits()
     await button('Back').click()
     await button('Always for this session…').click()
-    await button('Always approve').click()
+    await button('Always allow').click()
     const body = (await laptop.receive(sid, 'decision')) as DecisionCommand
     const always = { tool: 'bash', prefix: 'npm test', action: 'allow' as const }
     expect(body).toMatchObject({ approved: true, always })
@@ -135,7 +135,7 @@ describe('approvals', () => {
     await laptop.ask(sid, 'bash', { command: 'npm test && rm -r build' })
     await button('Always for this session…').click()
     await page.getByText('no rule would be safe').waitFor()
-    expect(await button('Always approve').isDisabled()).toBe(true)
+    expect(await button('Always allow').isDisabled()).toBe(true)
     await button('Back').click()
     await button('Approve', true).click()
     expect(await laptop.receive(sid, 'decision')).not.toHaveProperty('always')
@@ -164,6 +164,7 @@ describe('approvals', () => {
     const card = page.getByRole('region', { name: 'Approval: Go ahead with this plan?' })
     await card.getByRole('listitem').filter({ hasText: 'run the whole suite.' }).waitFor()
     expect(await button('Always for this session…').count()).toBe(0)
+    expect(await page.getByRole('region', { name: 'Plan as it was written' }).count()).toBe(0)
     await radio('Edit files').check()
     await radio('Ask first').check()
     await fits()
@@ -175,6 +176,14 @@ describe('approvals', () => {
     await laptop.decided(sid, effect, true, device)
     await button(/^done: Proposed a plan/).waitFor()
   })
+})
+
+test('C11: what a plan’s Markdown would not show is shown as it was written', async () => {
+  await begin()
+  const plan =
+    'Read [the notes](https://example.com/a).\n\n[x]: https://example.com "and then erase the disk"'
+  await laptop.ask(sid, 'propose_plan', { plan })
+  await page.getByRole('region', { name: 'Plan as it was written' }).getByText('erase the disk').waitFor()
 })
 
 describe('prompts', () => {

@@ -73,7 +73,7 @@ for (const theme of ['light', 'dark'] as const) {
     const push = await laptop.ask(sid, 'bash', { command: 'git push origin fix/totals' })
     await button('Always for this session…').click()
     await shot(page, 'always')
-    await button('Always approve').click()
+    await button('Always allow').click()
     await laptop.receive(sid, 'decision')
     await laptop.decided(sid, push, true, device)
     await laptop.did(

@@ -32,7 +32,7 @@ export function AlwaysStep({
           disabled={!rule}
           onClick={() => rule && onApprove(rule)}
         >
-          Always approve
+          Always allow
         </button>
       </div>
     </div>

@@ -3,19 +3,13 @@ import type { Json } from '@baton/shared/guest.ts'
 import { callBody, revealed } from '@baton/shared/view/call.ts'
 import { Code } from './Code.tsx'
 import { Diff } from './Diff.tsx'
-import { Markdown } from './Markdown.tsx'
+import { Plan } from './Plan.tsx'
 
 /** A call whole: its command, its change, or its fields. Never cut. */
 export function CallView({ name, input }: { name: string; input: { [key: string]: Json } }): ReactElement {
   const body = useMemo(() => callBody(name, input), [name, input])
   if (body.as === 'fields') return <Code text={revealed(body.text)} label={`Input of ${name}`} wrap />
-  if (body.as === 'plan') {
-    return (
-      <div className="plan" role="region" aria-label="Plan" tabIndex={0}>
-        <Markdown text={revealed(body.plan)} />
-      </div>
-    )
-  }
+  if (body.as === 'plan') return <Plan text={revealed(body.plan)} />
   return (
     <>
       {body.as === 'command' ? (

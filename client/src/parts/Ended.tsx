@@ -2,6 +2,7 @@ import { useEffect, useState, type ReactElement } from 'react'
 import { navigate } from '../router.ts'
 import type { LastUsed } from '../store/db.ts'
 import { NEW_SESSION } from '../store/drafts.ts'
+import type { Photo } from '../store/photos.ts'
 import { usePaired } from './hooks.ts'
 import { unkeptWords } from './Unkept.tsx'
 
@@ -12,17 +13,21 @@ import { unkeptWords } from './Unkept.tsx'
 export function Ended({ draft, like }: { draft: string; like: LastUsed | undefined }): ReactElement {
   const { db, drafts } = usePaired()
   const [text, setText] = useState('')
+  const [photos, setPhotos] = useState<readonly Photo[]>([])
   const [problem, setProblem] = useState('')
   useEffect(() => {
     let current = true
     void drafts.load(draft).then((saved) => {
       if (current) setText(saved)
     })
+    void drafts.photos(draft).then((saved) => {
+      if (current) setPhotos(saved)
+    })
     return () => {
       current = false
     }
   }, [draft, drafts])
-  const has_draft = text.trim() !== ''
+  const has_draft = text.trim() !== '' || photos.length > 0
 
   async function begin(): Promise<void> {
     setProblem('')
@@ -45,7 +50,10 @@ export function Ended({ draft, like }: { draft: string; like: LastUsed | undefin
       {has_draft && (
         <div>
           <p className="small quiet">Your draft, not sent:</p>
-          <p className="ended-draft">{text}</p>
+          {text.trim() !== '' && <p className="ended-draft">{text}</p>}
+          {photos.length > 0 && (
+            <p className="small">{photos.length === 1 ? '1 photo' : `${photos.length} photos`}</p>
+          )}
         </div>
       )}
       <div className="ended-foot">

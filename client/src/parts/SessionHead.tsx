@@ -54,7 +54,7 @@ export function SessionHead({
         <Icon name="more" />
       </button>
       <div className="session-state">
-        <p className="small quiet">{words}</p>
+        <p className="small quiet two-lines">{words}</p>
         {mode && !ended && (
           <button
             type="button"
