@@ -89,10 +89,10 @@ export class Loop implements AsyncDisposable {
     name: string,
     change: Partial<RunnerOptions['hands']> = {},
     device = newDevice(this.account),
-    capacity = 8,
+    { capacity = 8, turn_ms = 30_000 }: Partial<Pick<RunnerOptions, 'capacity' | 'turn_ms'>> = {},
   ): Promise<{ runner: Runner; id: string; device: Device }> {
     const runner = new Runner({
-      ...{ origin: this.relay.url, account: this.account, device, name, pools: [], capacity },
+      ...{ origin: this.relay.url, account: this.account, device, name, pools: [], capacity, turn_ms },
       workspaces: [{ path: '/w', name: 'w' }],
       hands: { ...this.#hands(), ...change },
       log: (message) => this.logs.push(`${name}: ${message}`),

@@ -73,7 +73,7 @@ describe('a runner without room', () => {
   it('S8: parks what rests when others wait, and takes them one after the other', async () => {
     await using loop = await Loop.open({ program: echo, park_after_ms: 3_600_000 })
     const { client } = loop
-    const one = await loop.runner('one', {}, undefined, 2)
+    const one = await loop.runner('one', {}, undefined, { capacity: 2 })
     const sids: string[] = []
     for (let i = 0; i < 8; i++) sids.push(await loop.start(one.id))
     for (const sid of sids) await client.command(sid, 'prompt', { text: sid })
@@ -88,6 +88,47 @@ describe('a runner without room', () => {
       return all.sessions.every(({ status }) => status === 'idle') && all
     })
     expect(sessions.filter(({ holder }) => holder === undefined).length).toBeGreaterThanOrEqual(6)
+  })
+
+  it('S10: one that computes without end gives others their turn, and goes on after them', async () => {
+    let computing = 0
+    /** Computes from its start on until it is interrupted, and again whenever it may go on. */
+    class Busy extends ScriptHarness {
+      #stop: ((pause: Pause) => void) | undefined
+      override deliver(): Promise<Pause> {
+        return this.run()
+      }
+      override run(): Promise<Pause> {
+        computing++
+        return new Promise((resolve) => (this.#stop = resolve))
+      }
+      override restore(): Promise<Pause> {
+        return Promise.resolve({ state: 'interrupted', asked: [] })
+      }
+      override interrupt(): void {
+        this.#stop?.({ state: 'interrupted', asked: [] })
+      }
+    }
+    let isBusy = true
+    await using loop = await Loop.open({
+      program: echo,
+      harness: () => (isBusy ? new Busy(echo) : new ScriptHarness(echo)),
+    })
+    const { client } = loop
+    const one = await loop.runner('one', {}, undefined, { capacity: 1, turn_ms: 0 })
+    const sid = await loop.start(one.id)
+    await client.untilEntries(sid, 'it computes', (all) => computing === 1 && stored(all))
+    isBusy = false
+    const other = await loop.start(one.id)
+    await client.command(other, 'prompt', { text: 'now' })
+    await client.untilEntries(other, 'the other one was told', (all) => {
+      isBusy = events(all, 'note').length > 0
+      return isBusy
+    })
+    await until('it computes again', () => computing > 1)
+    const entries = await client.entries(sid)
+    expect(leases(entries).slice(0, 3)).toEqual(['claimed', 'released', 'claimed'])
+    expect(events(entries, 'failed')).toEqual([])
   })
 
   it('F19: an agent that waits for nothing is parked, and not woken again and again', async () => {
@@ -120,7 +161,7 @@ describe('a runner without room', () => {
     const first = (): ScriptHarness => new ScriptHarness(asks ? asking : echo)
     await using loop = await Loop.open({ program: echo, harness: first, park_after_ms: 3_600_000 })
     const { client } = loop
-    const one = await loop.runner('one', {}, undefined, 1)
+    const one = await loop.runner('one', {}, undefined, { capacity: 1 })
     const sid = await loop.start(one.id)
     await client.command(sid, 'prompt', { text: 'later' })
     await client.untilEntries(sid, 'it waits for a decision', stored)

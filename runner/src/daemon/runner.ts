@@ -27,6 +27,8 @@ export interface RunnerOptions {
   hands: Omit<SessionOptions, 'link' | 'account' | 'device' | 'tags' | 'isRevoked' | 'isCrowded' | 'log'>
   log: (message: string) => void
   onState?: (state: ConnectionState) => void
+  /** How long a session may compute while others wait for its place. Default: 30 s. */
+  turn_ms?: number
 }
 
 /** A lost notice costs at most this. */
@@ -34,6 +36,7 @@ const POLL_MS = 10_000
 const ANNOUNCE_AGAIN_MS = 1_000
 /** The relay says again with every sweep, which is once a second, that others wait for room. */
 const CROWDED_MS = 2_500
+const TURN_MS = 30_000
 /** Changes of what is away come in bunches. */
 const AWAY_SETTLES_MS = 200
 /** Of the time that there is to let go, running effects get this share; the rest is for saving. */
@@ -45,6 +48,7 @@ const SAY_MS = 500
 
 export class Runner {
   readonly #options: RunnerOptions
+  readonly #turn_ms: number
   readonly #link: Link
   readonly #leases: Leases
   readonly #sessions = new Map<string, { session: Session; ended: Promise<void> }>()
@@ -68,6 +72,7 @@ export class Runner {
 
   constructor(options: RunnerOptions) {
     this.#options = options
+    this.#turn_ms = options.turn_ms ?? TURN_MS
     this.#tags = options.pools.map((label) => poolTag(options.account, label))
     const { origin, account, device, name } = options
     this.#away = new Away(device.id, this.#tags)
@@ -223,6 +228,16 @@ export class Runner {
       .filter(({ rests_since }) => rests_since !== undefined)
       .toSorted((a, b) => (a.rests_since ?? 0) - (b.rests_since ?? 0))
     for (const session of resting.slice(0, waiting)) session.makeRoom()
+    if (resting.length === 0) this.#takeTurns()
+  }
+
+  /** All places are taken by sessions that work. One that has computed for long goes to the end of the queue. */
+  #takeTurns(): void {
+    const now = performance.now()
+    const [longest] = Array.from(this.#sessions.values(), ({ session }) => session)
+      .filter(({ computes_since }) => computes_since !== undefined && now - computes_since > this.#turn_ms)
+      .toSorted((a, b) => (a.computes_since ?? 0) - (b.computes_since ?? 0))
+    longest?.leave({ why: 'room', within_ms: this.#options.hands.finish_within_ms })
   }
 
   /** A session changed somewhere; perhaps it is away now, or home again. */

@@ -6,7 +6,8 @@ import type { Live } from './live.ts'
 import { urgencyOf, type SavingTurns } from './urgency.ts'
 
 export interface Leave {
-  why: 'move' | 'shutdown'
+  /** `room`: it has computed for long, and others wait for its place. */
+  why: 'move' | 'shutdown' | 'room'
   place?: Placement
   label?: string
   /** Running effects may finish within this time, in milliseconds; what still runs then is cut off. */

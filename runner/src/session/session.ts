@@ -110,6 +110,11 @@ export class Session {
     return this.isReleased ? undefined : this.#rest.since
   }
 
+  /** Since when it computes here, with nothing else going on; undefined: it does something else. Counts from the claim. */
+  get computes_since(): number | undefined {
+    return this.#busy && this.#effects.size === 0 && !this.#leave ? this.#claimed_at : undefined
+  }
+
   /** Parks if it rests: others wait for its place. */
   makeRoom(): void {
     this.#rest.hurry()
@@ -384,7 +389,7 @@ export class Session {
     }
     if (waits.length > 0) {
       this.#rest.wakeIn(left_ms)
-      if (leave.told || leave.why === 'shutdown') return
+      if (leave.told || leave.why !== 'move') return
       leave.told = true
       await this.#append([
         { kind: 'event', body: { type: 'moving', data: { to: leave.label ?? '', waits } } },
@@ -399,7 +404,8 @@ export class Session {
     }
     const rests =
       live.state.queue.length === 0 && live.carried.length === 0 && live.pause.state !== 'interrupted'
-    const status = leave.why === 'move' ? 'moving' : statusOf(live.state, !rests)
+    // Whatever it waits for, it also has work.
+    const status = leave.why === 'move' ? 'moving' : rests ? statusOf(live.state, false) : 'running'
     await this.#departure.letGo(live, leave.stored, 'handed-off', status, leave.place)
   }
 
