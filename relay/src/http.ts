@@ -4,12 +4,12 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import fastifyStatic from '@fastify/static'
 import { BatonError, ERRORS } from '@baton/shared/errors.ts'
-import { Hash, Id, PairRequest } from '@baton/shared/protocol.ts'
+import { Hash, Id, LIMITS, PairRequest } from '@baton/shared/protocol.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import * as v from 'valibot'
 import { parse } from './asks.ts'
 import type { Context } from './context.ts'
-import { blobKey, pairingKey, sessionKeys } from './keys.ts'
+import { accountKeys, blobKey, engineKey, pairingKey, sessionKeys } from './keys.ts'
 import { run } from './scripts.ts'
 import { checkToken, type Identity } from './sign-in.ts'
 import { storeErrorOf } from './store.ts'
@@ -30,6 +30,7 @@ const SECURITY_HEADERS = {
 }
 
 const BlobPath = v.object({ sid: Id, hash: Hash })
+const EnginePath = v.object({ name: Hash })
 
 export async function addHttp(app: FastifyInstance, context: Context): Promise<void> {
   app.addHook('onSend', async (_request, reply) => {
@@ -43,6 +44,7 @@ export async function addHttp(app: FastifyInstance, context: Context): Promise<v
     done(null, body)
   })
   addBlobs(app, context)
+  addEngines(app, context)
   addPairing(app, context)
   addHealth(app, context)
   await addClient(app, context)
@@ -63,9 +65,7 @@ function addBlobs(app: FastifyInstance, context: Context): void {
   const identities = new WeakMap<FastifyRequest, Identity>()
 
   async function signIn(request: FastifyRequest): Promise<Identity> {
-    const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1]
-    if (token === undefined) throw new BatonError('not-signed-in')
-    const identity = await checkToken(redis, token)
+    const identity = await identityOf(context, request)
     identities.set(request, identity)
     return identity
   }
@@ -116,6 +116,48 @@ function addBlobs(app: FastifyInstance, context: Context): void {
         .send(bytes)
     },
   )
+}
+
+async function identityOf({ redis }: Context, request: FastifyRequest): Promise<Identity> {
+  const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1]
+  if (token === undefined) throw new BatonError('not-signed-in')
+  return checkToken(redis, token)
+}
+
+/** What sessions run on, by names that only the account can make. Stored once, never forgotten, few. */
+function addEngines(app: FastifyInstance, context: Context): void {
+  const { redis, usage, disk } = context
+  app.put(
+    '/engines/:name',
+    {
+      bodyLimit: LIMITS.engine_bytes,
+      onRequest: async (request) => {
+        usage.check((await identityOf(context, request)).account)
+        disk.check()
+      },
+    },
+    async (request, reply) => {
+      const { name } = parse(EnginePath, request.params, 'engine')
+      const bytes = request.body
+      if (!Buffer.isBuffer(bytes)) throw new BatonError('bad-frame', '(application/octet-stream expected)')
+      const { account } = await identityOf(context, request)
+      const [code] = await run(
+        redis,
+        'put-engine',
+        { engines: accountKeys(account).engines, engine: engineKey(account, name) },
+        { name, size: bytes.length, engines_max: LIMITS.engines, bytes },
+      )
+      if (code === 'storage-limit') throw new BatonError(code, `(${LIMITS.engines} engines)`)
+      return reply.code(201).send({})
+    },
+  )
+  app.get('/engines/:name', async (request, reply) => {
+    const { account } = await identityOf(context, request)
+    const { name } = parse(EnginePath, request.params, 'engine')
+    const bytes = await redis.getBuffer(engineKey(account, name))
+    if (bytes === null) throw new BatonError('no-blob', `(${name.slice(0, 12)})`)
+    return reply.type('application/octet-stream').header('cache-control', 'no-store').send(bytes)
+  })
 }
 
 function addPairing(app: FastifyInstance, { redis, pairings }: Context): void {

@@ -40,7 +40,12 @@ export const accountKeys = (account: string) => ({
   leases: `{${account}}:leases`,
   /** Integer: bytes stored for the account; an index, repaired by the sweeper. */
   usage: `{${account}}:usage`,
+  /** Hash: name of an engine → bytes. */
+  engines: `{${account}}:engines`,
 })
+
+/** The bytes of one engine. */
+export const engineKey = (account: string, name: string): string => `{${account}}:engine:${name}`
 
 /** Hash: body, added_at, seen_at. */
 export const deviceKey = (account: string, device: string): string => `{${account}}:device:${device}`

@@ -69,6 +69,11 @@ export const SCRIPTS = {
     args: ['account', 'hash', 'size', 'bytes'],
     returns: ['stored', 'known', 'no-session'],
   },
+  'put-engine': {
+    keys: ['engines', 'engine'],
+    args: ['name', 'size', 'engines_max', 'bytes'],
+    returns: ['stored', 'known', 'storage-limit'],
+  },
   release: {
     keys: ['state', 'journal', 'inbox'],
     args: [

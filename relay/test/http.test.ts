@@ -56,6 +56,40 @@ const codeOf = async (response: Response) => {
   return [response.status, code]
 }
 
+describe('engines', () => {
+  const name = (n: number) => n.toString(16).padStart(64, '0')
+  const engine = (method: string, which: string, member: RawPeer, body?: string) =>
+    fetch(`${relay.url}/engines/${which}`, {
+      method,
+      headers: { authorization: `Bearer ${tokenOf(member)}`, 'content-type': 'application/octet-stream' },
+      ...(body === undefined ? {} : { body }),
+    })
+
+  test('J14: are stored once for an account, and exist for it only', async () => {
+    expect(await codeOf(await engine('GET', name(1), peer))).toEqual([404, 'no-blob'])
+    expect((await engine('HEAD', name(1), peer)).status).toBe(404)
+    expect((await engine('PUT', name(1), peer, 'first')).status).toBe(201)
+    expect((await engine('PUT', name(1), peer, 'second')).status).toBe(201)
+    expect((await engine('HEAD', name(1), peer)).status).toBe(200)
+    expect(await (await engine('GET', name(1), peer)).text()).toBe('first')
+    const stranger = await RawPeer.signIn(relay)
+    expect(await codeOf(await engine('GET', name(1), stranger))).toEqual([404, 'no-blob'])
+  })
+
+  test('J14: are few, of bounded size, and need a signed-in device', async () => {
+    const member = await RawPeer.signIn(relay)
+    for (let n = 0; n < LIMITS.engines; n++) {
+      expect((await engine('PUT', name(n), member, 'x')).status).toBe(201)
+    }
+    expect((await codeOf(await engine('PUT', name(99), member, 'x')))[1]).toBe('storage-limit')
+    expect((await engine('PUT', name(3), member, 'x')).status).toBe(201)
+    const large = await engine('PUT', name(1), peer, 'x'.repeat(LIMITS.engine_bytes + 1))
+    expect((await codeOf(large))[1]).toBe('too-large')
+    expect((await codeOf(await engine('GET', 'short', peer)))[1]).toBe('bad-frame')
+    expect((await fetch(`${relay.url}/engines/${name(1)}`)).status).toBe(401)
+  })
+})
+
 describe('blobs', () => {
   test('J12: what was stored is given back byte by byte, and storing it again changes nothing', async () => {
     const bytes = Uint8Array.from({ length: 300_000 }, (_, i) => (i * 7919) % 256)

@@ -9,10 +9,11 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import * as v from 'valibot'
 import type { BlobStore } from './blobs.ts'
-import { concat, fromUtf8, toHex, utf8 } from './bytes.ts'
+import { fromUtf8, toHex, utf8 } from './bytes.ts'
 import { BatonError } from './errors.ts'
 import type { Json } from './guest.ts'
 import { BODIES, Received, SessionMeta, SnapshotEntry, type Copy } from './journal.ts'
+import { deflate, inflate } from './pack.ts'
 import { Hash, Id, LIMITS, SealedKind, type AskGives, type Entry } from './protocol.ts'
 import { openJson, place } from './seal.ts'
 
@@ -292,7 +293,7 @@ export class CopyWriter {
 
   async #flush(): Promise<void> {
     if (this.#open.length === 0) return
-    const packed = await throughStream(utf8(this.#open.join('')), new CompressionStream('deflate-raw'))
+    const packed = await deflate(utf8(this.#open.join('')))
     this.#pieces.push(await this.#to.blobs.put(this.#to.sid, this.#to.key, packed))
     this.#open = []
     this.#chars = 0
@@ -308,7 +309,7 @@ export async function* readHistory(from: CopyPlace, copy: Copy): AsyncGenerator<
   let lines = 0
   for (const piece of copy.history) {
     const packed = await from.blobs.get(from.sid, from.key, piece)
-    const bytes = await throughStream(packed, new DecompressionStream('deflate-raw'))
+    const bytes = await inflate(packed)
     hash.update(bytes)
     for (const line of fromUtf8(bytes).split('\n')) {
       if (line === '') continue
@@ -319,19 +320,6 @@ export async function* readHistory(from: CopyPlace, copy: Copy): AsyncGenerator<
   if (lines !== copy.entries || toHex(hash.digest()) !== copy.sha256) {
     throw new BatonError('copy-torn', `(expected ${copy.entries} lines of history, found ${lines})`)
   }
-}
-
-async function throughStream(
-  bytes: Uint8Array,
-  through: CompressionStream | DecompressionStream,
-): Promise<Uint8Array> {
-  const writer = through.writable.getWriter()
-  const written = writer.write(bytes as Uint8Array<ArrayBuffer>).then(() => writer.close())
-  const chunks: Uint8Array[] = []
-  const reader = through.readable.getReader()
-  for (let next = await reader.read(); !next.done; next = await reader.read()) chunks.push(next.value)
-  await written
-  return concat(...chunks)
 }
 
 /**

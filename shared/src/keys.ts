@@ -46,6 +46,11 @@ export function exportKey(account: Account, id: string): Uint8Array {
   return derive(account.root, 'export', id)
 }
 
+/** What the relay calls an engine: 64 hex digits that tell it nothing. */
+export function engineName(account: Account, hash: string): string {
+  return toHex(derive(account.root, 'engine', hash))
+}
+
 /** Opaque form of a pool label, so that the relay can match labels without reading them (I9). 22 characters. */
 export function poolTag(account: Account, label: string): string {
   return toBase64(derive(account.root, 'pool', label).subarray(0, 16))

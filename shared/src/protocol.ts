@@ -7,6 +7,7 @@
  *
  *   PUT  /blobs/:sid/:hash   bytes        → 201    needs `authorization: Bearer <welcome.token>`; verified against the hash
  *   GET  /blobs/:sid/:hash   → bytes               likewise
+ *   PUT, GET /engines/:name          likewise, for the account: engines that its sessions began with (engines.ts)
  *   POST /pair {offer}       → {box}               no sign-in: gives a pairing out once
  *   GET  /healthz            → {status: 'ok', …}
  *
@@ -26,6 +27,8 @@ export const LIMITS = {
   command_bytes: 128 << 10,
   delta_bytes: 256 << 10,
   blob_bytes: 16 << 20,
+  engine_bytes: 4 << 20,
+  engines: 16,
   append_entries: 64,
   read_entries: 500,
   inbox_commands: 200,

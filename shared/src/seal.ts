@@ -21,6 +21,7 @@ export const place = {
   device: (device: string): string => `baton1|device|${device}`,
   runner: (device: string): string => `baton1|runner|${device}`,
   pairing: (offer: string): string => `baton1|pairing|${offer}`,
+  engine: (name: string): string => `baton1|engine|${name}`,
   exported: (file: string, n: number): string => `baton1|exported|${file}|${n}`,
 }
 

@@ -255,7 +255,7 @@ describe('what a copy brings along', () => {
     await using loop = await Loop.open({
       program,
       tools: {
-        read: { access: 'read', run: async ({ step }) => `read ${String(step)}` },
+        read: { access: 'read', run: async ({ step }) => `read ${JSON.stringify(step)}` },
         change: { access: 'edit', run: async () => 'never called' },
       },
       model: async () => ({ content: [], stop_reason: 'end_turn', model: 'm', usage }),

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { sha256Hex } from '@baton/shared/bytes.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { loadConfig } from '../config.ts'
 import { createModel } from '../model/index.ts'
@@ -56,7 +57,8 @@ export async function createHands({
       if (!AGENT_NAME.test(name)) throw new BatonError('agent-invalid', `(${JSON.stringify(name)})`)
       return readBuilt(join('agents', `${name}.js`))
     },
-    harness: (bundle) => new GuestHarness({ engine, bundle }),
+    engine: { hash: sha256Hex(engine), bytes: engine },
+    harness: (bundle, other = engine) => new GuestHarness({ engine: other, bundle }),
     tools: async (folder) => {
       const own = ownFolder(folder)
       return [...builtinTools(), ...(own === undefined ? [] : (await loadConfig(own)).tools)]

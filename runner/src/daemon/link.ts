@@ -1,6 +1,7 @@
 /** The runner's connection in the form that sessions need: they can wait for it, and blobs go beside it over HTTP. */
 import { httpBlobs, type BlobStore } from '@baton/shared/blobs.ts'
 import { Connection, type ConnectionOptions, type ConnectionState } from '@baton/shared/connection.ts'
+import { httpEngines, type EngineStore } from '@baton/shared/engines.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { AskGives, AskName, AskWith, PeerFrame } from '@baton/shared/protocol.ts'
 import type { RelayLink } from '../session/link.ts'
@@ -8,6 +9,7 @@ import type { RelayLink } from '../session/link.ts'
 export class Link implements RelayLink {
   readonly connection: Connection
   readonly blobs: BlobStore
+  readonly engines: EngineStore
   readonly #waiting = new Set<() => void>()
 
   constructor(options: ConnectionOptions) {
@@ -18,11 +20,13 @@ export class Link implements RelayLink {
         for (const check of [...this.#waiting]) check()
       },
     })
-    this.blobs = httpBlobs(options.origin, () => {
+    const token = (): string => {
       const { state } = this.connection
       if (state.at !== 'open') throw new BatonError('offline')
       return state.welcome.token
-    })
+    }
+    this.blobs = httpBlobs(options.origin, token)
+    this.engines = httpEngines(options.origin, token, options.account)
   }
 
   ask<N extends AskName>(what: N, with_: AskWith<N>): Promise<AskGives<N>> {

@@ -59,6 +59,7 @@ export class Runner {
   readonly #unfit = new Set<string>()
   readonly #revoked = new Set<string>()
   readonly #tags: string[]
+  #engineStored = false
   readonly #poll: ReturnType<typeof setInterval>
   readonly #away: Away
   #awayTimer: ReturnType<typeof setTimeout> | undefined
@@ -163,12 +164,25 @@ export class Runner {
         for (const known of devices) if (known.revoked) this.#revoked.add(known.device)
         for (const session of sessions) this.#away.see(session)
         await this.#serve()
+        void this.#storeEngine()
         return
       } catch (error) {
         if (connected.at !== 'open') return
         this.#options.log(`could not announce, trying again: ${explain(error)}`)
         await new Promise((resolve) => setTimeout(resolve, ANNOUNCE_AGAIN_MS))
       }
+    }
+  }
+
+  /** So that a session which begins here is not bound to runners of this version. */
+  async #storeEngine(): Promise<void> {
+    const { engine } = this.#options.hands
+    if (!engine || this.#engineStored) return
+    try {
+      await this.#link.engines.put(engine.bytes)
+      this.#engineStored = true
+    } catch (error) {
+      this.#options.log(`the engine is not stored: ${explain(error)}`)
     }
   }
 

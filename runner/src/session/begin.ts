@@ -107,7 +107,7 @@ export async function restoreGuest(
     readState(journal, entry, at, state),
   ])
   if (received.body.kind !== 'start' || !received.body.start) throw new BatonError('journal-gap', '(start)')
-  const harness = options.harness(bundle, await engineFor(options, entry.agent.engine))
+  const harness = options.harness(bundle, await engineFor(options, journal.gone, entry.agent.engine))
   try {
     const pause = await restorePause(harness, entry, files)
     const { agent, asked, previous } = entry

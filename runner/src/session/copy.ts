@@ -19,6 +19,7 @@ import { sessionSeed } from '@baton/shared/keys.ts'
 import * as v from 'valibot'
 import type { Begun } from './begin.ts'
 import { batchesOf, type Book } from './book.ts'
+import { engineFor } from './engine.ts'
 import { notice, type Draft, type Journal } from './journal.ts'
 import type { SessionOptions } from './options.ts'
 import { reseedOf } from './state.ts'
@@ -55,7 +56,7 @@ export async function writeCopied(start: CopyStart): Promise<{ snapshot: number;
   await history.flush()
   if (!snapshot) throw new BatonError('copy-torn', '(its snapshot is missing)')
   const old = v.parse(SnapshotEntry, snapshot.body)
-  await checkEngine(options, old.agent.engine)
+  await checkEngine(options, journal.gone, old.agent.engine)
 
   const files: Draft[] = checkpoint
     ? [{ kind: 'checkpoint', body: ownBranch(checkpoint.body, journal.sid), blobs: checkpoint.blobs }]
@@ -96,7 +97,8 @@ function ownBranch(body: CopiedEntry['body'], sid: string): CheckpointEntry {
 }
 
 /** Before anything is started: another engine is refused by name (F60). */
-async function checkEngine(options: SessionOptions, needed: string): Promise<void> {
+async function checkEngine(options: SessionOptions, gone: AbortSignal, needed: string): Promise<void> {
+  if (await engineFor(options, gone, needed)) return
   const harness = options.harness(await options.agent('coder'))
   try {
     const { engine } = await harness.open()

@@ -63,6 +63,11 @@ export class Journal {
     this.#gone = lease.gone
   }
 
+  /** Aborts when the lease is lost. */
+  get gone(): AbortSignal {
+    return this.#gone
+  }
+
   /** Seq of the last entry that is known to be durable. */
   get tail(): number {
     return this.#tail

@@ -26,7 +26,10 @@ export interface SessionOptions {
   model: Model
   /** The bundle of a built-in agent. Throws BatonError `agent-invalid` for an unknown name. */
   agent: (name: string) => Promise<Uint8Array>
-  harness: (bundle: Uint8Array) => Harness
+  /** `engine`: another one than this runner's own. */
+  harness: (bundle: Uint8Array, engine?: Uint8Array) => Harness
+  /** This runner's own; absent: sessions of others are refused by the harness. */
+  engine?: { hash: string; bytes: Uint8Array }
   /**
    * Tools for sessions of a workspace folder, or of what stands for it on this runner. `known`: the specs that a session which began
    * elsewhere has. `tell` is for people: what could not be had.
