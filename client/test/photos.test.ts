@@ -5,7 +5,9 @@ import { BYTES_MAX, fitted, goesAsItIs, kindOf, photosOf, unreadableWords } from
 
 const bytes = (...parts: (string | number)[]): Uint8Array =>
   new Uint8Array(
-    parts.flatMap((part) => (typeof part === 'number' ? [part] : [...part].map((c) => c.charCodeAt(0)))),
+    parts.flatMap((part) =>
+      typeof part === 'number' ? [part] : Array.from({ length: part.length }, (_, i) => part.charCodeAt(i)),
+    ),
   )
 
 describe('photos', () => {

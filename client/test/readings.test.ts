@@ -246,6 +246,28 @@ describe('what nobody was asked for', () => {
   })
 })
 
+test('a copy keeps the mode, rules and tools that its history tells of', () => {
+  const start = (more: object) => ({
+    kind: 'start' as const,
+    id: 'start-00',
+    device: 'phone',
+    now: 0,
+    command: { agent: 'coder', workspace: '/w', mode: 'full' as const },
+    ...more,
+  })
+  const journal = new Journal().add(
+    'received',
+    start({
+      command: { agent: 'coder', workspace: '/there', mode: 'plan' },
+      start: { tools: [{ name: 'bash', access: 'run' }] },
+      rules: [{ tool: 'bash', action: 'ask' }],
+    }),
+  )
+  const before = read(journal)
+  const copied = { seed: HASH, snapshot: 0, blobs: {} }
+  expect(read(journal.add('received', start({ copied })))).toEqual({ ...before, seq: 2, workspace: '/w' })
+})
+
 test('C22: the pictures of a prompt and of a result are named in the transcript', () => {
   const image = { blob: HASH, media_type: 'image/jpeg' as const }
   const journal = new Journal()
