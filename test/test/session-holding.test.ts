@@ -35,12 +35,18 @@ describe('before the first checkpoint', () => {
     }
     let opened = 0
     const never = workspaceWith(() => new Promise(() => undefined))
-    const good = workspaceWith(async () => ({ kind: 'git', commit: oid, tree: oid, head: oid, branch: 'main' }))
+    const good = workspaceWith(async () => ({
+      kind: 'git',
+      commit: oid,
+      tree: oid,
+      head: oid,
+      branch: 'main',
+    }))
     const openWorkspace = async (): Promise<Workspace> => (++opened === 1 ? never : good)
     await using loop = await Loop.open({
       program,
       tools: { look: { run: async () => 'seen' } },
-      lease_ms: 600,
+      lease_ms: 2_000,
     })
     const { client } = loop
     const one = await loop.runner('one', { openWorkspace })
