@@ -59,7 +59,6 @@ export class Runner {
   readonly #unfit = new Set<string>()
   readonly #revoked = new Set<string>()
   readonly #tags: string[]
-  #engineStored = false
   readonly #poll: ReturnType<typeof setInterval>
   readonly #away: Away
   #awayTimer: ReturnType<typeof setTimeout> | undefined
@@ -177,10 +176,9 @@ export class Runner {
   /** So that a session which begins here is not bound to runners of this version. */
   async #storeEngine(): Promise<void> {
     const { engine } = this.#options.hands
-    if (!engine || this.#engineStored) return
+    if (!engine) return
     try {
       await this.#link.engines.put(engine.bytes)
-      this.#engineStored = true
     } catch (error) {
       this.#options.log(`the engine is not stored: ${explain(error)}`)
     }
