@@ -25,11 +25,14 @@ const worker: Program = function* () {
   }
 }
 
+const textOf = (value: Json | undefined): string =>
+  typeof value === 'string' ? value : JSON.stringify(value)
+
 /** Lines of `write PATH TEXT`. */
 const work: TestTool = {
   access: 'run',
   run: async ({ script }, _, { root }) => {
-    for (const line of String(script).split('\n')) {
+    for (const line of textOf(script).split('\n')) {
       const [, path = '', text = ''] = line.split(' ')
       writeFileSync(join(root, path), text)
     }
@@ -159,7 +162,7 @@ describe('files', () => {
     const sid = await place.start(laptop.id)
     await client.untilEntries(sid, 'the files are stored', (all) => checkpoints(all) === 1)
     await place.move(sid, cloud.id)
-    const root = String(await place.work(sid, 'write a.txt a'))
+    const root = textOf(await place.work(sid, 'write a.txt a'))
     expect(existsSync(join(root, 'made.txt'))).toBe(true)
     const told = notices(await client.entries(sid)).filter((text) =>
       text.startsWith('Set-up on this machine: '),

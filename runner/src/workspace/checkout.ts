@@ -60,6 +60,8 @@ export interface CheckoutOptions {
 export class Checkout {
   readonly admin: string
   readonly inPlace: boolean
+  /** Where objects and refs are. */
+  readonly common: string
   readonly #git: GitProgram
   readonly #sid: string
   readonly #root: string
@@ -69,6 +71,7 @@ export class Checkout {
   constructor(options: CheckoutOptions) {
     this.admin = options.admin
     this.inPlace = options.inPlace
+    this.common = options.repository.common
     this.#git = options.git
     this.#sid = options.sid
     this.#root = options.root

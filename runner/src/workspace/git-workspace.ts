@@ -70,6 +70,7 @@ export class GitWorkspace implements Workspace {
   #last: Known | undefined
   #headDate: { head: string; seconds: string } | undefined
   #index: { stamp: string; paths: ReadonlySet<string> } | undefined
+  #commit: { basis: string; oid: string } | undefined
   #state: { key: string; oid: string | undefined } | undefined
   #carried: string[] | undefined
   #modules: string[] = []
@@ -107,14 +108,18 @@ export class GitWorkspace implements Workspace {
     return this.#alone(() => this.#shadow.list(tree))
   }
 
-  /** Lays the first state into a work tree that is empty. `branch` is the wanted name, `carried` are ignored files in `tree`. */
-  fill(tree: string, to: { head: string; branch?: string }, carried: string[] = []): Promise<void> {
+  /** Lays files into a folder that is empty. `carried`: ignored ones among them. `arrive` or `settle` does the rest. */
+  fill(tree: string, carried: string[] = []): Promise<void> {
     return this.#alone(async () => {
       await this.#setCarried(carried)
       await this.#shadow.lay(tree)
-      if (!this.#checkout) return
-      const branch = await this.#checkout.freeBranch(to.head, to.branch)
-      await this.#checkout.move({ head: to.head, branch })
+    })
+  }
+
+  /** Puts a new session on a branch of its own. */
+  settle(head: string): Promise<void> {
+    return this.#alone(async () => {
+      if (this.#checkout) await this.#checkout.move({ head, branch: await this.#checkout.freeBranch(head) })
     })
   }
 
@@ -208,14 +213,21 @@ export class GitWorkspace implements Workspace {
   async #take(): Promise<Present> {
     const { settings } = this.#options
     const kind = this.#checkout ? 'git' : 'folder'
-    const [stored, position] = await Promise.all([this.#store(), this.#position()])
+    const [stored, position, look] = await Promise.all([this.#store(), this.#position(), this.#refs?.look()])
     const carried = this.#carried ?? []
     const [shown, extras] = await Promise.all([
       this.#shadow.treeWithout(carried),
-      this.#extras(position, stored.empty, carried),
+      this.#extras(position, look, stored.empty, carried),
     ])
     const seconds = await this.#secondsOf(position.head)
-    const commit = await this.#keeper.commit(shown, position.head, 'baton checkpoint', seconds)
+    const basis = `${shown} ${position.head}`
+    if (this.#commit?.basis !== basis) {
+      this.#commit = {
+        basis,
+        oid: await this.#keeper.commit(shown, position.head, 'baton checkpoint', seconds),
+      }
+    }
+    const commit = this.#commit.oid
     const files = shown === stored.tree ? undefined : stored.tree
     const key = keyOf(commit, files, extras)
     if (this.#state?.key !== key) {
@@ -260,14 +272,19 @@ export class GitWorkspace implements Workspace {
     return (await this.#shadow.ignored(carryPatterns(carry))).filter((path) => mayCarry(path, carry))
   }
 
-  async #extras(position: Position, empty: string[], carried: string[]): Promise<Extras> {
+  async #extras(
+    position: Position,
+    look: Awaited<ReturnType<RefKeeper['look']>> | undefined,
+    empty: string[],
+    carried: string[],
+  ): Promise<Extras> {
     const checkout = this.#checkout
-    if (!checkout || !this.#refs) return { ...NO_EXTRAS, empty, carried }
+    if (!checkout || !this.#refs || !look) return { ...NO_EXTRAS, empty, carried }
     const operation = await checkout.operation()
     const heading = operation.get('rebase-merge/head-name') ?? operation.get('rebase-apply/head-name')
     const [staged, refs] = await Promise.all([
       checkout.staged(position.head, this.#index?.stamp ?? ''),
-      this.#refs.made(position.branch, heading?.toString('utf8').trim()),
+      this.#refs.made(look, position.branch, heading?.toString('utf8').trim()),
     ])
     return { staged, operation, refs, empty, carried }
   }

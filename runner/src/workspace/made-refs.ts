@@ -2,6 +2,7 @@
  * Branches, tags and stashes that were made in the repository since the session began there. They travel with the session; those that
  * were there before are the person's and stay. Refs below refs/heads/baton/ are Baton's own: only this session's travel.
  */
+import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
@@ -28,6 +29,12 @@ export interface MadeRefs {
   tags: Map<string, Buffer>
 }
 
+interface Look {
+  refs: (Ref & { type: string; commit: string })[]
+  /** Newest first. */
+  stashes: Stash[]
+}
+
 const Baseline = v.object({ names: v.array(v.string()), stashes: v.array(v.string()) })
 type Baseline = v.InferOutput<typeof Baseline>
 
@@ -38,6 +45,7 @@ export class RefKeeper {
   readonly #checkout: Checkout
   readonly #sid: string
   readonly #path: string
+  readonly #stashLog: string
   #baseline: Baseline | undefined
   #tags: { key: string; contents: Map<string, Buffer> } | undefined
 
@@ -46,6 +54,7 @@ export class RefKeeper {
     this.#checkout = checkout
     this.#sid = sid
     this.#path = join(dir, 'refs.json')
+    this.#stashLog = join(checkout.common, 'logs', 'refs', 'stash')
   }
 
   /** Notes what is there before the session begins here. */
@@ -55,12 +64,17 @@ export class RefKeeper {
     await writeFile(this.#path, JSON.stringify(this.#baseline))
   }
 
+  /** What there is now, for `made`. */
+  async look(): Promise<Look> {
+    const [refs, stashes] = await Promise.all([this.#list(), this.#stashes()])
+    return { refs, stashes }
+  }
+
   /** What was made since. `current`: the branch that HEAD is on, which travels as such. `also`: a ref that must travel. */
-  async made(current: string, also?: string): Promise<MadeRefs> {
+  async made({ refs: listed, stashes }: Look, current: string, also?: string): Promise<MadeRefs> {
     const baseline = await this.#before()
     if (!baseline) return { refs: [], stashes: [], commits: [], tags: new Map() }
     const before = new Set(baseline.names)
-    const [listed, stashes] = await Promise.all([this.#list(), this.#stashes()])
     const found = listed
       .filter(({ name }) => name !== `refs/heads/${current}`)
       .filter(({ name }) => name === also || (!before.has(name) && this.#isOurs(name)))
@@ -144,7 +158,7 @@ export class RefKeeper {
   }
 
   /** Branches and tags that lead to commits. */
-  async #list(): Promise<(Ref & { type: string; commit: string })[]> {
+  async #list(): Promise<Look['refs']> {
     const args = ['for-each-ref', `--format=${FORMAT}`, 'refs/heads', 'refs/tags']
     const lines = (await this.#checkout.refs(args)).toString('utf8').split('\n')
     return lines.flatMap((line) => {
@@ -157,6 +171,7 @@ export class RefKeeper {
 
   /** Newest first. */
   async #stashes(): Promise<Stash[]> {
+    if (!existsSync(this.#stashLog)) return []
     const args = ['log', '-g', '-z', '--format=%H %gs', '--no-show-signature', 'refs/stash', '--']
     const lines = await this.#checkout.refs(args).catch(() => Buffer.alloc(0))
     return lines

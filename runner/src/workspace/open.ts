@@ -120,7 +120,8 @@ export async function openWorkspace(options: OpenOptions): Promise<Opened> {
     carry: settings.carry,
   })
   const workspace = await createWorkTree(here, repository, first.commit, settings)
-  await workspace.fill(first.tree, first, first.carried)
+  await workspace.fill(first.tree, first.carried)
+  await workspace.settle(first.head)
   await markReady(here, { root: here.root, inPlace: false, kind: 'git' })
   return opened(here, { workspace }, settings, false)
 }
@@ -169,7 +170,7 @@ export async function restoreWorkspace(options: RestoreOptions): Promise<Opened>
       withSettings({ ...here, repository, inPlace: false }, carried),
       FOLDER_IGNORES,
     )
-    await workspace.fill(checkpoint.tree, checkpoint)
+    await workspace.fill(checkpoint.tree)
     notices.push(...(await workspace.arrive(checkpoint)))
     await markReady(here, { root: here.root, inPlace: false, kind: 'folder' })
     return opened(here, { workspace, notices }, carried, false)
@@ -178,7 +179,7 @@ export async function restoreWorkspace(options: RestoreOptions): Promise<Opened>
   await applyPacks(git, repository, packs, checkpoint)
   const settings = await wanted(repository)
   const workspace = await createWorkTree(here, repository, checkpoint.head || checkpoint.commit, settings)
-  await workspace.fill(checkpoint.tree, checkpoint)
+  await workspace.fill(checkpoint.tree)
   notices.push(...(await workspace.arrive(checkpoint)))
   await markReady(here, { root: here.root, inPlace: false, kind: 'git' })
   return opened(here, { workspace, notices }, settings, false)
