@@ -23,8 +23,9 @@ const MOVES = 30
 const WARM_UP = 3
 const WAKES = 40
 const GUESTS = 24
-/** Answers of a long turn: 100 messages in all. */
+/** Answers of a long turn: 100 messages in all; and of one that is moved after every step. */
 const STEPS = 49
+const MOVED_STEPS = 12
 
 export async function* runnerBench(): AsyncGenerator<BenchResult> {
   yield* workspaceBench()
@@ -66,19 +67,12 @@ async function* parked(): AsyncGenerator<BenchResult> {
   await using pair = await Pair.open({ files: 30, model, park_after_ms: 0 })
   const { client } = pair
   const sid = await pair.session('coder')
+  await rests(pair, sid)
+  yield* kept(await redisBytes(pair.relay.data, sid), 'new')
   await client.command(sid, 'prompt', { text: 'Look at every file.' })
   await client.untilEntries(sid, 'the turn is over', (entries) => turnsOver(entries) === 1)
   await rests(pair, sid)
-  const kinds = await redisBytes(pair.relay.data, sid)
-  const total = Object.values(kinds).reduce((sum, bytes) => sum + bytes, 0)
-  yield result('parked session of 100 messages, in Redis', total / 1024, {
-    unit: 'KB',
-    samples: 1,
-    budget: 100,
-  })
-  for (const [kind, bytes] of Object.entries(kinds)) {
-    yield result(`  of it ${kind}`, bytes / 1024, { unit: 'KB', samples: 1 })
-  }
+  yield* kept(await redisBytes(pair.relay.data, sid), 'of 100 messages')
 
   const wakes: number[] = []
   for (let n = 0; n < WAKES; n++) {
@@ -95,6 +89,14 @@ async function* parked(): AsyncGenerator<BenchResult> {
   yield result('wake of a parked session, p50', quantile(wakes, 0.5), { ...options, budget: 25 })
   yield result('wake of a parked session, p99', quantile(wakes, 0.99), options)
   await model.close()
+}
+
+function* kept(kinds: Record<string, number>, what: string): Generator<BenchResult> {
+  const total = Object.values(kinds).reduce((sum, bytes) => sum + bytes, 0)
+  yield result(`parked session, ${what}, in Redis`, total / 1024, { unit: 'KB', samples: 1, budget: 100 })
+  for (const kind of ['journal', 'blob']) {
+    yield result(`  of it ${kind}`, (kinds[kind] ?? 0) / 1024, { unit: 'KB', samples: 1 })
+  }
 }
 
 async function rests({ client }: Pair, sid: string): Promise<void> {
@@ -149,7 +151,7 @@ async function* memory(): AsyncGenerator<BenchResult> {
 }
 
 async function* billedTwice(): AsyncGenerator<BenchResult> {
-  const model = await startModelServer(steps(STEPS))
+  const model = await startModelServer(steps(MOVED_STEPS))
   await using pair = await Pair.open({ files: 30, model })
   const { client } = pair
   const sid = await pair.session('coder')
@@ -164,7 +166,7 @@ async function* billedTwice(): AsyncGenerator<BenchResult> {
       return turnsOver(entries) > 0 || (await client.info(sid)).holder === to
     })
   }
-  const extra = model.state().count - (STEPS + 1)
+  const extra = model.state().count - (MOVED_STEPS + 1)
   yield result(`requests billed twice in ${moves} moves`, extra, {
     unit: 'requests',
     samples: moves,
