@@ -4,6 +4,8 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newAccount, newDevice } from '@baton/shared/keys.ts'
+import { saveIdentity, saveRelay } from '@baton/runner/daemon/identity.ts'
 import { Cluster, type ClusterRunner } from '../src/cluster.ts'
 import { until } from '../src/until.ts'
 
@@ -47,7 +49,7 @@ async function waiting(title: string): Promise<string> {
 }
 
 describe('naming a session', () => {
-  it('is never guessed: several that fit are listed with their titles; words of a title do as well', async () => {
+  it('T1: is never guessed: several that fit are listed with their titles; words of a title do as well', async () => {
     const sid = await waiting('Mend the roof')
     await cluster.client.start(
       { prefer: laptop.id },
@@ -102,7 +104,7 @@ describe('handoff', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as Step)
 
-  it('F45: shows how it gets there, and ends when the target has the session', async () => {
+  it('T3, F45: shows how it gets there, and ends when the target has the session', async () => {
     const sid = await waiting('On the move')
     const { code, output } = await baton('handoff', sid, '--to', 'cloud-2', '--json')
     expect(code).toBe(0)
@@ -179,6 +181,29 @@ describe('ls', () => {
     const { code } = await watching.stop('SIGINT')
     expect(code).toBe(130)
     for (const line of watching.output.trim().split('\n')) expect(Array.isArray(JSON.parse(line))).toBe(true)
+  })
+})
+
+describe('exit codes', () => {
+  it('T2: 0 done, 1 failed, 2 a wrong command line, 3 no relay; with --json what is wrong is JSON, too', async () => {
+    const away = await cluster.ground.newFolder('away')
+    const account = newAccount()
+    await saveIdentity(away, { account, device: newDevice(account) })
+    await saveRelay(away, { origin: 'http://127.0.0.1:9' })
+    const none = await cluster.ground.newFolder('none')
+    for (const [args, data, code, error] of [
+      [['ls'], laptop.data, 0, undefined],
+      [['log', 'no-such-session'], laptop.data, 1, 'no-session'],
+      [['ls'], none, 1, 'no-identity'],
+      [['mode', 'x', 'fast'], laptop.data, 2, 'usage'],
+      [['ls'], away, 3, 'offline'],
+    ] as const) {
+      const started = await cluster.ground.baton([...args, '--json', '--data', data])
+      expect((await started.exit).code).toBe(code)
+      const printed = JSON.parse(started.output) as { error?: { code: string; todo: string } }
+      expect(printed.error?.code).toBe(error)
+      if (error !== undefined) expect(printed.error?.todo).not.toBe('')
+    }
   })
 })
 
