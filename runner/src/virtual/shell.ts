@@ -22,17 +22,16 @@ export class Shell {
       const settle = (result: Ran): void => {
         clearTimeout(timer)
         signal.removeEventListener('abort', onAbort)
-        worker.removeAllListeners()
-        // Ended by us, it may still say so.
-        worker.on('error', () => undefined)
+        worker.off('message', onAnswer).off('error', onError).off('exit', onExit)
         resolve(result)
       }
+      const onAnswer = (answer: Answer): void => settle({ by: 'exit', ...answer })
+      const onError = (error: unknown): void => settle({ by: 'broke', words: wordsOf(error) })
+      const onExit = (): void => settle({ by: 'broke', words: 'it ended' })
       const onAbort = (): void => settle({ by: 'abort', words: '' })
       const timer = setTimeout(() => settle({ by: 'timeout', words: '' }), timeout_ms)
       signal.addEventListener('abort', onAbort)
-      worker.once('message', (answer: Answer) => settle({ by: 'exit', ...answer }))
-      worker.once('error', (error) => settle({ by: 'broke', words: wordsOf(error) }))
-      worker.once('exit', () => settle({ by: 'broke', words: 'it ended' }))
+      worker.on('message', onAnswer).on('error', onError).on('exit', onExit)
       if (signal.aborted) onAbort()
       else worker.postMessage(ask)
     })
@@ -54,6 +53,8 @@ export class Shell {
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
     })
     worker.unref()
+    // Between two commands, and while it is being ended, nobody else listens.
+    worker.on('error', () => undefined)
     return worker
   }
 }
