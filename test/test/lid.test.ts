@@ -113,9 +113,9 @@ it('Z1: four busy sessions are handed over before its delay ends, go on elsewher
 })
 
 it('Z1: what can not be saved in time does not hold the machine back; its lease runs out, others go on, and it is offered home', async () => {
-  await using cluster = await Cluster.open({ script: 'task-held' })
-  const { client, model, relay } = cluster
-  const logind = await Logind.start(cluster.ground, { delay_ms: 2_000 })
+  await using cluster = await Cluster.open({ script: 'task-held', lease_ms: 4_000 })
+  const { client, model, ground } = cluster
+  const logind = await Logind.start(ground, { delay_ms: 2_000 })
   const laptop = await cluster.runner('laptop', { env: logind.env })
   await logind.until('inhibited', 'the laptop holds sleep back')
   const sid = await cluster.session(laptop, 'full')
@@ -123,12 +123,14 @@ it('Z1: what can not be saved in time does not hold the machine back; its lease 
   await client.untilEntries(sid, 'its files are stored', stored)
   await until('the second answer has begun', async () => (await model.state()).count === 2)
   const cloud = await cluster.runner('cloud')
-  signal(relay.process.pid, 'SIGSTOP')
+  const [relay] = ground.find(/relay\/src\/cli/)
+  if (relay === undefined) throw new Error('no relay')
+  signal(relay, 'SIGSTOP')
   logind.sleep()
   const asleep = await logind.until('asleep', 'the laptop sleeps')
   expect(asleep.held).toBe(0)
   signal(laptop.process.pid, 'SIGSTOP')
-  signal(relay.process.pid, 'SIGCONT')
+  signal(relay, 'SIGCONT')
   await until('the cloud has it', async () => (await client.info(sid)).holder === cloud.id)
   signal(laptop.process.pid, 'SIGCONT')
   logind.wake()
@@ -136,6 +138,8 @@ it('Z1: what can not be saved in time does not hold the machine back; its lease 
   const entries = await client.untilEntries(sid, 'the turn has ended', turnEnded)
   expectWhole(entries)
   expect(repeatedIn(entries)).toBe(1)
+  const changes = entries.flatMap((entry) => (entry.kind === 'lease' ? [entry.lease.change] : []))
+  expect(changes).toEqual(['claimed', 'expired', 'claimed'])
   await until('it is away', async () => (await runnerInfo(cluster, laptop)).about.away?.includes(sid))
   expect((await client.info(sid)).holder).toBe(cloud.id)
 })
