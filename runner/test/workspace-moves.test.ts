@@ -302,6 +302,33 @@ describe('coming back', () => {
     expect(filesOf(target.root)).toEqual(filesOf(source.root))
   })
 
+  test('I11: a branch that the person is on is not shared, and a copy does not get the branch of its origin', async () => {
+    const person = repository()
+    const elsewhere = join(folder(), 'clone')
+    git(person, 'clone', '-q', '.', elsewhere)
+    const courier = new Courier()
+    const source = await openGitWorkspace({
+      ...{ repository: person, data: folder(), sid: SID },
+      settings: { place: 'in-place', carry: [] },
+    })
+    const checkpoint = await courier.take(source)
+    expect(checkpoint.branch).toBe('main')
+    await source.close()
+    const options = { packs: courier.packs, repository: elsewhere }
+    const away = await restoreGitWorkspace({ ...options, data: folder(), sid: SID, checkpoint })
+    expect((await away.about()).branch).toBe(`baton/${SHORT}`)
+    put(away.root, { 'b.txt': 'b' })
+    const later = await courier.take(away)
+    const copy = await restoreGitWorkspace({
+      ...options,
+      data: folder(),
+      sid: 'copyOfIt_000000003',
+      checkpoint: later,
+    })
+    expect((await copy.about()).branch).toBe('baton/copyOfIt')
+    expect(filesOf(copy.root)).toEqual(filesOf(away.root))
+  })
+
   test('a merge that was under way here is not under way in the state that arrives', async () => {
     const options = { repository: repository({ 'a.txt': '1\n' }), data: folder(), sid: SID }
     const source = await openGitWorkspace(options)

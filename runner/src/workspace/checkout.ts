@@ -1,6 +1,6 @@
 /** A work tree as git sees it: HEAD, branch, index, and the operation (merge, rebase …) that is under way. */
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { joinPaths, splitPaths } from './byte-paths.ts'
 import type { GitOptions, GitProgram } from './git-program.ts'
 import { identity } from './identity.ts'
@@ -191,19 +191,36 @@ export class Checkout {
   async freeBranch(head: string, wanted?: string, present?: Position, known?: Position): Promise<string> {
     if (wanted === '') return ''
     const own = `baton/${this.#sid.slice(0, 8)}`
-    const names = wanted === undefined || wanted === own ? [own] : [wanted, own]
+    // Another session's branch is what a copy of that session comes with.
+    const isOthers = wanted?.startsWith('baton/') && !wanted.startsWith(own)
+    const names = wanted === undefined || wanted === own || isOthers ? [own] : [wanted, own]
+    const held = names[0] === own ? new Set<string>() : await this.heldElsewhere()
     // A branch that had to be renamed on the way comes home under its own name.
     if (this.inPlace && present?.branch && wanted?.startsWith(own) && known?.branch === present.branch) {
       names.unshift(present.branch)
     }
     for (let n = 0; ; n++) {
       const name = names[n] ?? `${own}-${n}`
+      if (held.has(`refs/heads/${name}`)) continue
       const at = await readRef(this.#git, this.#repository, `refs/heads/${name}`)
       if (name === present?.branch && (!this.inPlace || at === known?.head)) return name
       if (at === undefined || at === head) return name
       const ours = name.startsWith('baton/') || name === present?.branch
       if (ours && head !== '' && (await isAncestor(this.#git, this.#repository, at, head))) return name
     }
+  }
+
+  /** Branches, full names, that another work tree of the repository is on; not those of this session at another runner. */
+  async heldElsewhere(): Promise<Set<string>> {
+    const held = new Set<string>()
+    const listed = (await this.refs(['worktree', 'list', '--porcelain'])).toString('utf8')
+    for (const block of listed.split('\n\n')) {
+      const path = /^worktree (.*)$/m.exec(block)?.[1] ?? ''
+      const branch = /^branch (.*)$/m.exec(block)?.[1]
+      const isOurs = path === this.#root || basename(path) === this.#sid
+      if (branch !== undefined && !isOurs) held.add(branch)
+    }
+    return held
   }
 
   /** Git on the session's own HEAD and index. */

@@ -106,7 +106,7 @@ export class RefKeeper {
       await this.#checkout.refs(['hash-object', '-t', 'tag', '-w', '--stdin'], { input: content })
     }
     const here = new Map((await this.#list()).map(({ name, oid }) => [name, oid]))
-    const held = new Set(await this.#checkedOut())
+    const held = await this.#checkout.heldElsewhere()
     const last = new Map(known.refs.map(({ name, oid }) => [name, oid]))
     const before = new Set((await this.#before())?.names)
     for (const { name, oid } of coming.refs) {
@@ -182,12 +182,6 @@ export class RefKeeper {
         oid: line.split(' ', 1)[0] ?? '',
         message: line.slice(line.indexOf(' ') + 1).split('\n')[0] ?? '',
       }))
-  }
-
-  /** Branches that some work tree of the repository is on. */
-  async #checkedOut(): Promise<string[]> {
-    const listed = (await this.#checkout.refs(['worktree', 'list', '--porcelain'])).toString('utf8')
-    return [...listed.matchAll(/^branch (.+)$/gm)].map((match) => match[1] ?? '')
   }
 
   async #contents(oids: string[]): Promise<Map<string, Buffer>> {
