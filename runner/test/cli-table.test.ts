@@ -50,7 +50,7 @@ function refusal(run: () => unknown): string {
   return 'no error'
 }
 
-it('T1: every command has help that names all of its flags, and the overview names every command', () => {
+it('V1: every command has help that names all of its flags, and the overview names every command', () => {
   for (const [name, command] of Object.entries(COMMANDS)) {
     expect(overview()).toContain(`  ${name} `)
     const help = helpOf(name, command)
@@ -65,7 +65,7 @@ it('every command can be loaded', async () => {
   for (const { load } of Object.values(COMMANDS)) expect(await load()).toBeTypeOf('function')
 })
 
-it('T1: a command, flag or value that is not there is refused with what was most likely meant', () => {
+it('V1: a command, flag or value that is not there is refused with what was most likely meant', () => {
   expect(noCommand(['compct']).detail).toContain('Did you mean baton compact?')
   expect(noCommand(['hnadoff']).detail).toContain('Did you mean baton handoff?')
   expect(noCommand(['xyzzy']).detail).not.toContain('mean')

@@ -32,7 +32,7 @@ const HOSTILE = [
 const OBEYED = /[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069\u200b]/u
 
 describe('text', () => {
-  it('T6, C12: nothing that a terminal obeys comes through, whoever said it and however it is shown', () => {
+  it('V6, C12: nothing that a terminal obeys comes through, whoever said it and however it is shown', () => {
     for (const hostile of HOSTILE) {
       expect(clean(hostile).replaceAll('\n', '')).not.toMatch(OBEYED)
       expect(cleanLine(hostile)).not.toMatch(OBEYED)
@@ -85,7 +85,7 @@ describe('text', () => {
     }
   })
 
-  it('T6, C11: a call that a person decides about shows whole, with disguises made visible', () => {
+  it('V6, C11: a call that a person decides about shows whole, with disguises made visible', () => {
     const [command] = plain(callLines('bash', { command: 'ls \x1b[8m; rm -rf ~', timeout_ms: 5 }, 80))
     expect(command).toBe('ls ⟨U+001B⟩[8m; rm -rf ~')
     expect(plain(callLines('bash', { command: 'ls', timeout_ms: 5 }, 80))).toEqual(['ls', 'timeout_ms: 5'])

@@ -41,7 +41,7 @@ async function expectRestored(terminal: Terminal): Promise<void> {
 }
 
 describe('attach', () => {
-  it('T4, F37: prompt, live text, a decision and its result; both ends see all of it at once', async () => {
+  it('V4, F37: prompt, live text, a decision and its result; both ends see all of it at once', async () => {
     const sid = await cluster.session(laptop)
     await using terminal = attach(sid)
     await terminal.shows('Write a prompt')
@@ -114,7 +114,7 @@ describe('attach, when things go wrong', () => {
       item.t === 'prompt' ? [item.text] : [],
     )
 
-  it('T6, C12: what a model says and a command prints reaches no terminal as an escape sequence', async () => {
+  it('V6, C12: what a model says and a command prints reaches no terminal as an escape sequence', async () => {
     await using terminal = open()
     await terminal.shows('Write a prompt')
     terminal.type('Try\r')
@@ -150,7 +150,7 @@ describe('attach, when things go wrong', () => {
     await expectRestored(terminal)
   })
 
-  it('T5, F15: whatever ends it, the terminal is as before, and the draft is there again', async () => {
+  it('V5, F15: whatever ends it, the terminal is as before, and the draft is there again', async () => {
     for (const [name, code] of [
       ['SIGTERM', 143],
       ['SIGHUP', 129],
@@ -164,7 +164,7 @@ describe('attach, when things go wrong', () => {
     }
   })
 
-  it('T5, F2, F10, F14: while the relay is away it says so, keeps what is sent, and sends it once', async () => {
+  it('V5, F2, F10, F14: while the relay is away it says so, keeps what is sent, and sends it once', async () => {
     await using terminal = open()
     await terminal.shows('third line')
     terminal.type('\x15\x7f\x15\x7f\x15')
@@ -194,7 +194,7 @@ describe('attach, when things go wrong', () => {
     await expectRestored(terminal)
   })
 
-  it('T6, C11: a call that is longer than its room can be denied at once, and approved when all of it was seen', async () => {
+  it('V6, C11: a call that is longer than its room can be denied at once, and approved when all of it was seen', async () => {
     const other = await hostile.session(runner, 'ask')
     await using terminal = open({ columns: 24, rows: 9 }, [], other)
     await terminal.shows('Write a prompt')

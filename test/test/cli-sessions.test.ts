@@ -49,7 +49,7 @@ async function waiting(title: string): Promise<string> {
 }
 
 describe('naming a session', () => {
-  it('T1: is never guessed: several that fit are listed with their titles; words of a title do as well', async () => {
+  it('V1: is never guessed: several that fit are listed with their titles; words of a title do as well', async () => {
     const sid = await waiting('Mend the roof')
     await cluster.client.start(
       { prefer: laptop.id },
@@ -104,7 +104,7 @@ describe('handoff', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as Step)
 
-  it('T3, F45: shows how it gets there, and ends when the target has the session', async () => {
+  it('V3, F45: shows how it gets there, and ends when the target has the session', async () => {
     const sid = await waiting('On the move')
     const { code, output } = await baton('handoff', sid, '--to', 'cloud-2', '--json')
     expect(code).toBe(0)
@@ -185,7 +185,7 @@ describe('ls', () => {
 })
 
 describe('exit codes', () => {
-  it('T2: 0 done, 1 failed, 2 a wrong command line, 3 no relay; with --json what is wrong is JSON, too', async () => {
+  it('V2: 0 done, 1 failed, 2 a wrong command line, 3 no relay; with --json what is wrong is JSON, too', async () => {
     const away = await cluster.ground.newFolder('away')
     const account = newAccount()
     await saveIdentity(away, { account, device: newDevice(account) })

@@ -55,7 +55,7 @@ async function listening(server: Server): Promise<{ origin: string } & AsyncDisp
 }
 
 describe('doctor', () => {
-  it('T7, F69: when all is well it says so, part by part, and ends with 0', async () => {
+  it('V7, F69: when all is well it says so, part by part, and ends with 0', async () => {
     const { code, report, check } = await doctor(laptop.data)
     expect(report.checks.filter(({ state }) => state === 'problem')).toEqual([])
     expect(code).toBe(0)
@@ -116,7 +116,7 @@ describe('doctor', () => {
     expect(check('relay')?.says).toMatch(/Nothing listens/)
   })
 
-  it('T7, F6: a relay that takes connections and never answers has a deadline, and every other check goes on', async () => {
+  it('V7, F6: a relay that takes connections and never answers has a deadline, and every other check goes on', async () => {
     await using hanging = await listening(createServer(() => undefined))
     const { code, check } = await doctor(await machine(hanging.origin))
     expect(code).toBe(1)
