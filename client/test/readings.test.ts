@@ -9,7 +9,7 @@ import {
   withDelta,
   type Transcript,
 } from '@baton/shared/view/transcript.ts'
-import { usageWords } from '@baton/shared/view/usage.ts'
+import { contextWords, usageWords } from '@baton/shared/view/usage.ts'
 import { retryWords, todoOf } from '@baton/shared/view/words.ts'
 import { describe, expect, test } from 'vitest'
 import { Journal } from './journal.ts'
@@ -142,6 +142,16 @@ describe('usage', () => {
     )
     expect(usage && usageWords(usage.turn)).toBe('103k in (98k from the cache) · 2.3k out')
     expect(usage && usageWords(usage.session)).toMatch(/at least \$0\.08$/)
+  })
+
+  test('what the agent says of the whole session counts before the sum; how full the context is stands beside it', () => {
+    const { data } = end(0.084)
+    const session = { usage: { ...data.usage, output_tokens: 9000 }, cost_usd: 1 }
+    const context = { tokens: 31_000, window: 200_000 }
+    const told = { effect: 1, type: 'turn', data: { ...data, session, context } }
+    const { usage } = read(new Journal().add('event', told))
+    expect(usage && usageWords(usage.session)).toBe('103k in (98k from the cache) · 9.0k out · $1.00')
+    expect(usage?.context && contextWords(usage.context)).toBe('31k of 200k tokens')
   })
 
   test('a turn that begins or says nothing of it changes nothing', () => {

@@ -1,6 +1,6 @@
 import type { Effort, Json } from '@baton/shared/guest.ts'
 import type { Transcript } from '@baton/shared/view/transcript.ts'
-import { usageWords } from '@baton/shared/view/usage.ts'
+import { contextWords, usageWords } from '@baton/shared/view/usage.ts'
 import type { ReactElement } from 'react'
 import { Icon } from './icons.tsx'
 import { Sheet } from './Sheet.tsx'
@@ -75,6 +75,12 @@ export default function SessionMenu({
             <dd>{usageWords(usage.turn)}</dd>
             <dt>In all</dt>
             <dd>{usageWords(usage.session)}</dd>
+            {usage.context && (
+              <>
+                <dt>Context</dt>
+                <dd>{contextWords(usage.context)}</dd>
+              </>
+            )}
           </dl>
         )}
         {!ended && (

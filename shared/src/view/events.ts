@@ -6,7 +6,7 @@ import type { Read } from './entry.ts'
 import type { EventItem, Handoff } from './items.ts'
 import type { Draft, Moving } from './model.ts'
 import { readEventText } from './results.ts'
-import { addedUsage, countWords, readTurnUsage } from './usage.ts'
+import { countWords, withTurn } from './usage.ts'
 
 /** They show elsewhere: in the head, as the handoff that follows, as prompt and answer, among the documents. */
 const SHOWN_ELSEWHERE = new Set(['title', 'moving', 'turn', 'document'])
@@ -21,8 +21,8 @@ function document(draft: Draft, data: Json): void {
 }
 
 function usage(draft: Draft, data: Json): void {
-  const turn = readTurnUsage(data)
-  if (turn) draft.usage = { turn, session: draft.usage ? addedUsage(draft.usage.session, turn) : turn }
+  const used = withTurn(draft.usage, data)
+  if (used) draft.usage = used
 }
 
 export function event(draft: Draft, body: EventEntry, seq: number, at: number): void {

@@ -2,7 +2,7 @@
 import type { Access, DocumentState, Json, Mode } from '../guest.ts'
 import type { Intent, Rule } from '../journal.ts'
 import type { Item } from './items.ts'
-import type { Usage } from './usage.ts'
+import type { Used } from './usage.ts'
 
 /** An effect with an intent and no outcome. */
 export interface OpenEffect {
@@ -61,8 +61,7 @@ export interface Transcript {
   answers: ReadonlyMap<string, string>
   /** Permission rules of the config at the start, then those that people gave with decisions. */
   rules: readonly Rule[]
-  /** What the last turn and all turns have used. */
-  usage?: { turn: Usage; session: Usage }
+  usage?: Used
 }
 
 /** A transcript under change: `reduce` copies once a batch, not once an entry. */

@@ -15,8 +15,7 @@ export interface Usage {
 
 const tokens = v.fallback(v.pipe(v.number(), v.minValue(0)), 0)
 
-const TurnEnd = v.object({
-  state: v.literal('end'),
+const Report = v.object({
   usage: v.object({
     input_tokens: tokens,
     output_tokens: tokens,
@@ -26,15 +25,36 @@ const TurnEnd = v.object({
   cost_usd: v.fallback(v.optional(v.pipe(v.number(), v.minValue(0))), undefined),
 })
 
-/** Usage of the turn that an event `turn` ends; undefined when it ends none or does not say. */
-export function readTurnUsage(data: Json): Usage | undefined {
+const TurnEnd = v.object({
+  state: v.literal('end'),
+  ...Report.entries,
+  /** Of all turns, and what was used between them. */
+  session: v.fallback(v.optional(Report), undefined),
+  context: v.fallback(v.optional(v.object({ tokens, window: tokens })), undefined),
+})
+
+/** What the last turn and the whole session have used, and how full the model's context is. */
+export interface Used {
+  turn: Usage
+  session: Usage
+  context?: { tokens: number; window: number }
+}
+
+/** `before` with what an event `turn` says of the turn that it ends; the same when it ends none or does not say. */
+export function withTurn(before: Used | undefined, data: Json): Used | undefined {
   const parsed = v.safeParse(TurnEnd, data)
-  if (!parsed.success) return undefined
-  const { usage, cost_usd } = parsed.output
+  if (!parsed.success) return before
+  const { session, context } = parsed.output
+  const turn = usageOf(parsed.output)
+  const sum = before ? addedUsage(before.session, turn) : turn
+  return { turn, session: session ? usageOf(session) : sum, ...(context && { context }) }
+}
+
+function usageOf({ usage, cost_usd }: v.InferOutput<typeof Report>): Usage {
   return { ...usage, cost_usd: cost_usd ?? 0, unpriced: cost_usd === undefined ? 1 : 0 }
 }
 
-export function addedUsage(a: Usage, b: Usage): Usage {
+function addedUsage(a: Usage, b: Usage): Usage {
   return {
     input_tokens: a.input_tokens + b.input_tokens,
     output_tokens: a.output_tokens + b.output_tokens,
@@ -64,6 +84,13 @@ export function countWords(count: number): string {
     return `${thousands < 9.95 ? thousands.toFixed(1) : Math.round(thousands)}k`
   }
   return `${(count / 1e6).toFixed(1)}M`
+}
+
+/** `31k of 200k tokens`; what the model's window holds is not always known. */
+export function contextWords({ tokens, window }: NonNullable<Used['context']>): string {
+  return window === 0
+    ? `${countWords(tokens)} tokens`
+    : `${countWords(tokens)} of ${countWords(window)} tokens`
 }
 
 function dollars(usd: number): string {
