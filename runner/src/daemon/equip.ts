@@ -9,6 +9,7 @@ import { loadConfig, NO_CONFIG, type LoadedConfig } from '../config.ts'
 import { Jobs, sweepJobs } from '../jobs/jobs.ts'
 import { McpServers } from '../mcp/servers.ts'
 import { knownMcpTools, mcpTools } from '../mcp/tools.ts'
+import type { RestoredWorkspace } from '../session/options.ts'
 import { sandboxOf } from '../sandbox/bubblewrap.ts'
 import type { SandboxSettings } from '../sandbox/settings.ts'
 import type { Stay } from '../tools/stay.ts'
@@ -60,14 +61,16 @@ export function equip(hands: Hands, options: EquipOptions): Hands {
       if (isVirtual(folder)) return openVirtual(folder, sid, scratch)
       return equipped(await hands.openWorkspace(sid, folder, settings), sid, folder)
     },
-    restoreWorkspace: async (sid, folder, ...more) => {
-      const [checkpoint, packs] = more
-      if (isVirtual(folder))
-        return { workspace: await restoreVirtual(folder, sid, scratch, checkpoint, packs) }
-      const restored = await hands.restoreWorkspace(sid, folder, ...more)
-      return { ...restored, workspace: await equipped(restored.workspace, sid, folder) }
+    restoreWorkspace: async (sid, folder, checkpoint, packs) => {
+      if (isVirtual(folder)) return told(await restoreVirtual(folder, sid, scratch, checkpoint, packs))
+      const { workspace, notices } = await hands.restoreWorkspace(sid, folder, checkpoint, packs)
+      return told(await equipped(workspace, sid, folder), notices)
     },
   }
+}
+
+function told(workspace: Workspace, notices: readonly string[] = []): RestoredWorkspace {
+  return { workspace, notices: [...notices, ...(workspace.stay?.notices ?? [])] }
 }
 
 function openVirtual(kind: VirtualKind, sid: string, scratch: ScratchTrees): VirtualWorkspace {
