@@ -9,8 +9,9 @@
  * bytes), an entry, the end. The end counts parts and carries the SHA-256 of all contents before it, so that a file that was cut,
  * mixed or mended is noticed. Numbers are little-endian. Read and written in pieces: one frame is in memory at a time.
  */
-import { createHash, randomBytes, scryptSync } from 'node:crypto'
+import { createHash, randomBytes, scrypt, type ScryptOptions } from 'node:crypto'
 import { open, rename, rm, type FileHandle } from 'node:fs/promises'
+import { promisify } from 'node:util'
 import { fromBase64, fromHex, fromUtf8, toBase64, toHex, utf8 } from '@baton/shared/bytes.ts'
 import { CopiedEntry, CopyHead, type CopyPart } from '@baton/shared/copy.ts'
 import { BatonError } from '@baton/shared/errors.ts'
@@ -61,15 +62,21 @@ export async function writeCopyFile(
 ): Promise<Written> {
   const temporary = `${path}.${process.pid}.tmp`
   try {
+    const id = toBase64(randomBytes(16))
+    const head: FileHead =
+      sealing.sealed === 'account'
+        ? { format: 1, id, sealed: 'account', account: sealing.account.id }
+        : { format: 1, id, sealed: sealing.sealed }
+    const key = await keyFor(head, sealing)
     const file = await open(temporary, 'w', 0o600)
     let sum: string
     try {
-      sum = await writeParts(file, parts(), sealing)
+      sum = await writeParts(file, parts(), head, key)
       await file.sync()
     } finally {
       await file.close()
     }
-    const { summary, bytes } = await check(temporary, sealing)
+    const { summary, bytes } = await check(temporary, key)
     if (summary.sha256 !== sum) throw new BatonError('copy-torn', `(${path} is not as it was written)`)
     await rename(temporary, path)
     return { entries: summary.entries, blobs: summary.blobs, bytes }
@@ -82,14 +89,9 @@ export async function writeCopyFile(
 async function writeParts(
   file: FileHandle,
   parts: AsyncIterable<CopyPart>,
-  sealing: Sealing,
+  head: FileHead,
+  key: Uint8Array | undefined,
 ): Promise<string> {
-  const id = toBase64(randomBytes(16))
-  const head: FileHead =
-    sealing.sealed === 'account'
-      ? { format: 1, id, sealed: 'account', account: sealing.account.id }
-      : { format: 1, id, sealed: sealing.sealed }
-  const key = keyFor(head, sealing)
   const json = Buffer.from(JSON.stringify(head))
   await file.write(Buffer.concat([MAGIC, u32(json.length), json]))
   const hash = createHash('sha256')
@@ -98,7 +100,7 @@ async function writeParts(
   const write = async (kind: number, ...content: Uint8Array[]): Promise<void> => {
     const whole = Buffer.concat([Buffer.from([kind]), ...content])
     if (kind !== KIND.end) hash.update(whole)
-    const box = key ? sealBox(key, whole, place.exported(id, n++)) : whole
+    const box = key ? sealBox(key, whole, place.exported(head.id, n++)) : whole
     await file.write(Buffer.concat([u32(box.length), box]))
   }
   for await (const part of parts) {
@@ -119,22 +121,17 @@ async function writeParts(
 /** Reads a whole file and believes nothing. */
 async function check(
   path: string,
-  sealing: Sealing,
+  key: Uint8Array | undefined,
 ): Promise<{ summary: v.InferOutput<typeof End>; bytes: number }> {
   const file = await openFile(path)
   try {
-    const summary = await readAll(file, path, sealing)
-    return { summary, bytes: (await file.stat()).size }
+    const parts = partsOf(file, path, key)
+    for (;;) {
+      const next = await parts.next()
+      if (next.done) return { summary: next.value, bytes: (await file.stat()).size }
+    }
   } finally {
     await file.close()
-  }
-}
-
-async function readAll(file: FileHandle, path: string, sealing: Sealing): Promise<v.InferOutput<typeof End>> {
-  const parts = partsOf(file, path, keyOf(sealing))
-  for (;;) {
-    const next = await parts.next()
-    if (next.done) return next.value
   }
 }
 
@@ -156,13 +153,13 @@ export async function openCopyFile(
 ): Promise<CopyFile> {
   const file = await openFile(path)
   const { head } = await readHead(file, path).finally(() => void file.close())
-  const key = keyFor(head, await sealingOf(head, account, passphrase))
+  const key = await keyFor(head, await sealingOf(head, account, passphrase))
   return {
     isOwn: head.sealed === 'account',
     async *parts() {
       const again = await openFile(path)
       try {
-        return yield* partsOf(again, path, () => key)
+        return yield* partsOf(again, path, key)
       } finally {
         await again.close()
       }
@@ -181,26 +178,21 @@ async function sealingOf(
   throw new BatonError('copy-foreign', '(it is sealed for another account; export it with --passphrase)')
 }
 
-type KeyOf = (head: FileHead) => Uint8Array | undefined
+/** Slow on purpose, so beside the event loop: the connection must live on meanwhile. */
+const derive = promisify<string, Uint8Array, number, ScryptOptions, Buffer>(scrypt)
 
-const keyOf =
-  (sealing: Sealing): KeyOf =>
-  (head) =>
-    keyFor(head, sealing)
-
-function keyFor({ id }: FileHead, sealing: Sealing): Uint8Array | undefined {
+async function keyFor({ id }: FileHead, sealing: Sealing): Promise<Uint8Array | undefined> {
   if (sealing.sealed === 'plain') return undefined
   if (sealing.sealed === 'account') return exportKey(sealing.account, id)
-  return new Uint8Array(scryptSync(sealing.passphrase.normalize('NFC'), fromBase64(id), 32, SCRYPT))
+  return new Uint8Array(await derive(sealing.passphrase.normalize('NFC'), fromBase64(id), 32, SCRYPT))
 }
 
 async function* partsOf(
   file: FileHandle,
   path: string,
-  keyOf_: KeyOf,
+  key: Uint8Array | undefined,
 ): AsyncGenerator<CopyPart, v.InferOutput<typeof End>> {
   const { head, bytes } = await readHead(file, path)
-  const key = keyOf_(head)
   const hash = createHash('sha256')
   const counts = { entries: 0, blobs: 0 }
   const torn = (what: string): BatonError => new BatonError('copy-torn', `(${path}: ${what})`)
