@@ -52,6 +52,7 @@ export function computeBaseline(module: WebAssembly.Module, bundle: Uint8Array):
   provideHost(instance)
   load(instance, bundle)
   const handles = findHandles(instance)
+  scrub(instance)
 
   exports.baton_fuel.value = 0
   const shared = new Uint8Array(new SharedArrayBuffer(instance.bytes().length))
@@ -85,6 +86,27 @@ function load(instance: Instance, bundle: Uint8Array): void {
     const { message, stack } = instance.takeException()
     throw new BatonError('agent-invalid', `(${[message, ...stack.split('\n').slice(0, 3)].join(' ').trim()})`)
   }
+}
+
+/**
+ * Zeros what lies free. Whatever the agent keeps there later is stored as its difference from the baseline, and what is left of
+ * loading (copies of the source above all) would make that difference large.
+ */
+function scrub(instance: Instance): void {
+  const { exports } = instance
+  const end = instance.bytes().length
+  const taken: number[] = []
+  for (let size = 64 << 10; size >= 32; size /= 2) {
+    for (;;) {
+      const at = exports.wasm_malloc(size)
+      if (at === 0) break
+      taken.push(at)
+      instance.bytes().fill(0, at, at + size)
+      // Beyond what there was, memory is new.
+      if (at + size >= end) break
+    }
+  }
+  for (const at of taken) exports.wasm_free(at)
 }
 
 function findHandles(instance: Instance): Handles {

@@ -61,6 +61,8 @@ export class Instance {
       memory[at + encoded.length] = 0
       return use(at, encoded.length)
     } finally {
+      // What is left of it would make the next snapshot larger.
+      this.bytes().fill(0, at, at + encoded.length)
       this.exports.wasm_free(at)
     }
   }

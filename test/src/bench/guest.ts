@@ -127,7 +127,10 @@ function codingSession(options: GuestOptions, messages: number, atWait: (guest: 
   let pause = guest.deliver(start)
   let sent = 0
   for (let seen = 0; ;) {
-    const request = pause.asked.find(({ kind }) => kind !== 'emit')
+    // A turn under way listens for steering prompts all the time; here nobody steers.
+    const request = pause.asked.find(
+      ({ kind, input }) => kind !== 'emit' && !(kind === 'prompt' && input.steer),
+    )
     if (request === undefined) throw new Error(`the agent asks for nothing: ${JSON.stringify(pause)}`)
     if (request.kind === 'llm') {
       seen += request.input.add.length + 1
