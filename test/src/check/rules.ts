@@ -7,7 +7,7 @@ import type { Source } from './sources.ts'
 
 /** Field reports (docs/field-reports.md) that have a test by now. A version never drops one. */
 export const REPORTS =
-  'F1 F2 F3 F10 F11 F12 F13 F16 F17 F18 F24 F32 F33 F34 F35 F36 F37 F44 F45 F46 F50 F51 F53 F54 F55 F68'.split(
+  'F1 F2 F3 F10 F11 F12 F13 F16 F17 F18 F24 F27 F31 F32 F33 F34 F35 F36 F37 F44 F45 F46 F50 F51 F53 F54 F55 F68 F75'.split(
     ' ',
   )
 
