@@ -56,8 +56,7 @@ export async function runner(args: string[]): Promise<number> {
   const workspaces: RunnerAbout['workspaces'] = folders.map((path) => ({ path, name: basename(path) }))
   // Other commands of this machine sign in as the same device.
   await saveRelay(data, { origin, about: { name, kind: pools.length > 0 ? 'cloud' : 'laptop' } })
-  const log = (message: string): void =>
-    void process.stderr.write(`${new Date().toISOString()} ${name}: ${message}\n`)
+  const log = logger(name, values.json === true)
   const objection = values.sandbox ? await objectionToSandbox(data, process.env) : undefined
   if (objection) log(explain(objection))
   let refuse = (_error: BatonError): void => undefined
@@ -112,6 +111,15 @@ export async function runner(args: string[]): Promise<number> {
     running.close()
   }
   return 0
+}
+
+/** To standard error: for people, or as JSON lines. */
+function logger(name: string, json: boolean): (message: string) => void {
+  return (message) => {
+    const at = new Date().toISOString()
+    const line = json ? JSON.stringify({ at, runner: name, message }) : `${at} ${name}: ${message}`
+    process.stderr.write(`${line}\n`)
+  }
 }
 
 /** Takes a pairing link. A device that was removed may come back to its account, with a new key. */

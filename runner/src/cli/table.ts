@@ -117,7 +117,7 @@ export const TABLE = {
     group: 'Start',
     what: 'one more runner: holds sessions on this machine until it is told to end',
     flags: {
-      ...DATA,
+      ...OUT,
       name: { type: 'string', value: 'NAME', what: 'its name; default: of this machine' },
       pool: { type: 'string', multiple: true, value: 'LABEL', values: 'pool', what: 'a pool that it serves' },
       capacity: { type: 'string', value: 'N', what: 'sessions at once; default 4, in a pool 8' },
@@ -133,6 +133,7 @@ export const TABLE = {
       join: { type: 'string', value: 'LINK', what: 'a pairing link, see: baton pair' },
       relay: { type: 'string', value: 'URL', what: 'address of the relay' },
     },
+    more: '--json: the log as JSON lines, on standard error: {"at", "runner", "message"}.',
     load: (): Promise<Run> => import('./runner.ts').then(({ runner }) => runner),
   },
   pair: {
