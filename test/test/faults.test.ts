@@ -14,7 +14,9 @@ const count = (entries: Opened[], kind: Opened['kind']): number =>
   entries.filter((entry) => entry.kind === kind).length
 /** The agent waits for the next prompt, having said something. */
 const turnEnded = (entries: Opened[]): boolean =>
-  entries.filter((entry) => entry.kind === 'intent' && entry.body.kind === 'prompt').length >= 2
+  entries.filter(
+    (entry) => entry.kind === 'intent' && entry.body.kind === 'prompt' && entry.body.prompt?.steer !== true,
+  ).length >= 2
 const stored = (entries: Opened[]): boolean => count(entries, 'checkpoint') > 0
 const begun =
   (kind: string) =>
