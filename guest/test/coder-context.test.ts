@@ -170,6 +170,24 @@ describe('compaction', () => {
     expect(Number(told?.['after'])).toBeLessThan(Number(told?.['before']) / 2)
   })
 
+  test('F75: what can not be made smaller is not compacted again and again', async () => {
+    const session = new Session(main, 'full', { settings: { compact_at: 10 } })
+    await session.prompt('go')
+    await session.model([say('SUMMARY')])
+    await session.settle()
+    const after = Number(session.emitted('compacted')[0]?.['after'])
+    for (let n = 1; n <= 4; n++) {
+      await session.model([use(`t${n}`, 'read')], used(after))
+      await session.answer('tool', fine('x'))
+    }
+    await session.model([use('t5', 'read')], used(after * 2))
+    await session.answer('tool', fine('x'))
+    expect(session.emitted('compacted')).toHaveLength(1)
+    await session.model([say('SUMMARY')])
+    await session.model([say('done')])
+    expect(session.emitted('compacted')).toHaveLength(2)
+  })
+
   test('F51: a stop or a failure on the way loses nothing', async () => {
     const session = await longSession()
     await session.stop()

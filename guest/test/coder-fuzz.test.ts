@@ -109,12 +109,12 @@ async function play(seed: number, steps: number): Promise<Counts> {
 
 test('F51: every request is valid, whatever happens in whatever order', async () => {
   const sum: Counts = { turns: 0, stops: 0, steers: 0, compactions: 0, failures: 0, results: 0 }
-  for (let seed = 1; seed <= 60; seed++) {
+  for (let seed = 1; seed <= 30; seed++) {
     const counts = await play(seed, 120).catch((error: unknown) => {
       throw new Error(`seed ${seed}`, { cause: error })
     })
     for (const name of Object.keys(sum) as (keyof Counts)[]) sum[name] += counts[name]
   }
   // All of it really happened.
-  for (const [name, count] of Object.entries(sum)) expect(count, name).toBeGreaterThan(30)
+  for (const [name, count] of Object.entries(sum)) expect(count, name).toBeGreaterThan(20)
 })

@@ -28,6 +28,7 @@ export async function compact(talk: Talk, todo: string, { isFull = false } = {})
   const parts = [HEAD, summary, ...(todo === '' ? [] : [`Your to-do list:\n${todo}`])]
   talk.renew([{ role: 'user', content: [text(parts.join('\n\n'))] }, ...kept])
   const after = talk.tokens
+  talk.compacted(after)
   const message = `The conversation was compacted: from about ${thousands(before)} to ${thousands(after)} tokens.`
   emit('compacted', { before, after, conversation: talk.name, message })
 }

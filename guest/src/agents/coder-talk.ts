@@ -20,6 +20,8 @@ import type { OwnTools } from './coder-tools.ts'
 const WINDOW = 200_000
 /** Part of the window that may be used before the conversation is compacted; the rest is for answers. */
 const FULL = 0.8
+/** By how much a compacted conversation grows at least before it is compacted again. */
+const GROWTH = 1.25
 const EFFORTS: readonly unknown[] = ['low', 'medium', 'high'] satisfies Effort[]
 
 type Frame = Pick<LlmOptions, 'system' | 'tools' | 'own_tools'>
@@ -31,6 +33,7 @@ export class Talk {
   #count = 1
   #frame: { isPlan: boolean; frame: Frame } | undefined
   #window = WINDOW
+  #compacted = 0
   /** What the service counted, and of how many messages. */
   #measured = { tokens: 0, messages: 0 }
 
@@ -64,6 +67,16 @@ export class Talk {
     const wanted = start().settings['compact_at']
     const usual = this.#window * FULL
     return typeof wanted === 'number' && wanted > 0 ? Math.min(wanted, usual) : usual
+  }
+
+  /** Should it be compacted? What a compaction could not make smaller is no reason for another one. */
+  get isFull(): boolean {
+    return this.tokens > Math.max(this.limit, this.#compacted * GROWTH)
+  }
+
+  /** It was compacted, to so many tokens. */
+  compacted(tokens: number): void {
+    this.#compacted = tokens
   }
 
   /** Adds what is said to the model. Two user messages in a row are allowed; calls without an answer are not. */

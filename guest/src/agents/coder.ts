@@ -109,7 +109,7 @@ class Coder {
 
   /** The next answer; the conversation is compacted before where it has to be, or a person wants it. */
   async #answer(): Promise<LlmResult> {
-    if (takeCompact() || this.#talk.tokens > this.#talk.limit) await compact(this.#talk, this.#own.todo)
+    if (takeCompact() || this.#talk.isFull) await compact(this.#talk, this.#own.todo)
     try {
       return await this.#talk.ask()
     } catch (error) {
