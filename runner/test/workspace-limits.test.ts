@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   truncateSync,
@@ -41,18 +42,25 @@ function sparse(path: string, bytes: number): void {
 }
 
 describe('K7: a checkpoint of few changes', () => {
+  test('stores only these, also the first one', async () => {
+    const person = repository({ 'a.txt': 'a', 'b.txt': 'b', 'c.txt': 'c' })
+    put(person, { 'b.txt': 'changed', 'd.txt': 'd' })
+    const { wrapper, taken } = noting()
+    const options = { repository: person, data: folder(), git: wrapper }
+    await openGitWorkspace({ ...options, sid: SID })
+    expect(taken()).toEqual(['b.txt', 'd.txt'])
+    const settings = { place: 'in-place' as const, carry: [] }
+    const inPlace = await openGitWorkspace({ ...options, sid: 'inPlace_00000000004', settings })
+    await inPlace.checkpoint()
+    expect(taken()).toEqual(['b.txt', 'd.txt'])
+    await inPlace.close()
+  })
+
   test('reads only these, and its pack does not grow with what changed before', async () => {
     const files = Object.fromEntries(
       Array.from({ length: 600 }, (_, n) => [`d${n % 30}/f${n}.txt`, `${n}\n`.repeat(50)]),
     )
-    const log = join(folder(), 'log')
-    const wrapper = join(folder(), 'git')
-    // Notes what update-index is told to read.
-    writeFileSync(
-      wrapper,
-      `#!/bin/sh\ncase "$*" in *"update-index --add --remove"*) tee -a ${log} | git "$@";; *) exec git "$@";; esac\n`,
-    )
-    chmodSync(wrapper, 0o755)
+    const { wrapper, taken } = noting()
     const source = await openGitWorkspace({
       repository: repository(files),
       data: folder(),
@@ -62,17 +70,36 @@ describe('K7: a checkpoint of few changes', () => {
     const courier = new Courier()
     await courier.take(source)
     for (let round = 0; round < 8; round++) {
-      rmSync(log, { force: true })
+      taken()
       const changed = Array.from({ length: 3 }, (_, n) => `d${n}/f${round * 30 + n}.txt`)
       for (const path of changed) put(source.root, { [path]: randomBytes(1000) })
       await courier.take(source)
-      expect(execFileSync('cat', [log]).toString('utf8').split('\0').filter(Boolean).toSorted()).toEqual(
-        changed.toSorted(),
-      )
+      expect(taken()).toEqual(changed.toSorted())
       expect(courier.packs.at(-1)?.length).toBeLessThan(2 * 3000)
     }
   })
 })
+
+/** A git that notes which files it is told to store; `taken` gives those since it was last asked. */
+function noting(): { wrapper: string; taken: () => string[] } {
+  const log = join(folder(), 'log')
+  const wrapper = join(folder(), 'git')
+  const script = `#!/bin/sh
+case "$*" in
+*"update-index --add --remove"*) tee -a ${log} | git "$@" ;;
+*) exec git "$@" ;;
+esac
+`
+  writeFileSync(wrapper, script)
+  writeFileSync(log, '')
+  chmodSync(wrapper, 0o755)
+  const taken = (): string[] => {
+    const paths = readFileSync(log, 'utf8').split('\0').filter(Boolean).toSorted()
+    writeFileSync(log, '')
+    return paths
+  }
+  return { wrapper, taken }
+}
 
 describe('K8: what is too large', () => {
   test('a file of 2 GB stays behind and is told once; all else travels; nothing is lost on the way home', async () => {
@@ -111,6 +138,17 @@ describe('K8: what is too large', () => {
     expect(statSync(join(home.root, 'huge.bin')).size).toBe(2 * GB)
     expect(statSync(join(home.root, 'grows.bin')).size).toBe(1.5 * GB)
     expect(existsSync(join(home.root, 'c.txt'))).toBe(true)
+  })
+
+  test('a large file of the person is not copied into the work tree, and told', async () => {
+    const person = repository({ 'a.txt': 'a' })
+    sparse(join(person, 'huge.bin'), 2 * GB)
+    put(person, { 'b.txt': 'b' })
+    const source = await openGitWorkspace({ repository: person, data: folder(), sid: SID })
+    expect(source.left()).toEqual([
+      "huge.bin (2.0 GB) is not in the session's work tree: at most 1.0 GB of changed files travel at once. All other files travel.",
+    ])
+    expect(Object.keys(filesOf(source.root))).toEqual(['a.txt', 'b.txt'])
   })
 
   test('I11: one that was changed elsewhere, too, is moved aside, and told', async () => {

@@ -349,3 +349,88 @@ test("K2: two sessions in one clone do not take each other's branches", async ()
   expect(checkpoint.state).toBeUndefined()
   expect(existsSync(join(source.root, '.git'))).toBe(true)
 })
+
+describe('submodules', () => {
+  /** A repository with a submodule that is checked out. */
+  function withModule(): string {
+    const library = repository({ 'lib.txt': 'lib\n' })
+    const person = repository()
+    git(person, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', library, 'lib')
+    git(person, 'commit', '-q', '-m', 'with lib')
+    return person
+  }
+
+  test('K8: which commit they are at travels; that their files do not is told, once', async () => {
+    const person = withModule()
+    const source = await openGitWorkspace({ repository: person, data: folder(), sid: SID })
+    const courier = new Courier()
+    const checkpoint = await courier.take(source)
+    expect(source.left()).toEqual([
+      'Submodules do not travel, only which commit they are at: lib. Elsewhere run: git submodule update --init',
+    ])
+    const target = await restoreGitWorkspace({ data: folder(), sid: SID, packs: courier.packs, checkpoint })
+    expect(git(target.root, 'ls-files', '-s', 'lib')).toBe(git(person, 'ls-files', '-s', 'lib'))
+    expect(state(target.root)).toEqual(state(source.root))
+    git(source.root, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'update', '--init')
+    put(source.root, { 'lib/lib.txt': 'changed\n', 'b.txt': 'b' })
+    await courier.take(source)
+    expect(source.left()).toEqual(['What was changed in the submodule lib stays on this machine.'])
+    expect(source.left()).toEqual([])
+  })
+
+  test('I11: what is in one is not touched when a session comes home, in place or not', async () => {
+    const person = withModule()
+    const home = folder()
+    const settings = { place: 'in-place' as const, carry: [] }
+    const source = await openGitWorkspace({ repository: person, data: home, sid: SID, settings })
+    const courier = new Courier()
+    await courier.take(source)
+    await source.close()
+    const away = await restoreGitWorkspace({
+      data: folder(),
+      sid: SID,
+      packs: courier.packs,
+      checkpoint: courier.last,
+    })
+    put(away.root, { 'a.txt': 'agent\n' })
+    await courier.take(away)
+    put(person, { 'lib/lib.txt': 'mine\n', 'lib/new.txt': 'n' })
+    const back = { repository: person, data: home, sid: SID, packs: courier.packs, checkpoint: courier.last }
+    await restoreGitWorkspace(back)
+    expect(readFileSync(join(person, 'a.txt'), 'utf8')).toBe('agent\n')
+    expect(readFileSync(join(person, 'lib/lib.txt'), 'utf8')).toBe('mine\n')
+    expect(existsSync(join(person, 'lib/new.txt'))).toBe(true)
+    expect(git(person, 'status', '--porcelain')).toContain('lib')
+  })
+})
+
+test('K1 K4: in place, a merge with conflicts goes there, is ended there, and the folder gets the result', async () => {
+  const person = repository({ 'a.txt': '1\n' })
+  conflicting(person)
+  fails(person, 'merge', 'theirs')
+  const home = folder()
+  const settings = { place: 'in-place' as const, carry: [] }
+  const source = await openGitWorkspace({ repository: person, data: home, sid: SID, settings })
+  const before = state(person)
+  const courier = new Courier()
+  await courier.take(source)
+  await source.close()
+  expect(state(person)).toEqual(before)
+  const away = await restoreGitWorkspace({
+    data: folder(),
+    sid: SID,
+    packs: courier.packs,
+    checkpoint: courier.last,
+  })
+  expect(state(away.root)).toEqual(before)
+  put(away.root, { 'a.txt': 'both\n' })
+  git(away.root, 'add', '-A')
+  git(away.root, 'commit', '-q', '--no-edit')
+  await courier.take(away)
+  const back = { repository: person, data: home, sid: SID, packs: courier.packs, checkpoint: courier.last }
+  const { notices } = await restoreGitWorkspace(back)
+  expect(notices).toEqual([])
+  expect(state(person)).toEqual(state(away.root))
+  expect(git(person, 'log', '-1', '--format=%s')).toBe("Merge branch 'theirs' into ours\n")
+  expect(existsSync(join(person, '.git/MERGE_HEAD'))).toBe(false)
+})

@@ -5,7 +5,7 @@ import { carryPatterns, mayCarry } from './carry.ts'
 import type { GitProgram } from './git-program.ts'
 import { identity } from './identity.ts'
 import type { Repository } from './repository.ts'
-import { Shadow } from './shadow.ts'
+import { Shadow, type Large } from './shadow.ts'
 
 interface FirstState {
   /** Tracked, staged, untracked and carried files; not the other ignored ones. */
@@ -16,6 +16,8 @@ interface FirstState {
   commit: string
   /** Ignored files in `tree`. */
   carried: string[]
+  /** Files that were too large to be taken over. */
+  large: Large[]
 }
 
 /** Stores the person's files; only reads theirs and their index. Throws BatonError `workspace-unreadable`, `disk-full`. */
@@ -49,14 +51,17 @@ export async function storePersonsFiles(options: {
       await shadow.run(['update-index', '-z', '--index-info'], { input: Buffer.from(lines, 'latin1') })
       await shadow.sparse(sparse.map(({ path }) => path))
     }
-    await shadow.include(entries.filter(({ tag }) => tag === 'H').map(({ path }) => path))
+    // What is ignored and was added by force.
+    const known = await shadow.paths()
+    const added = entries.filter(({ tag, path }) => tag === 'H' && !known.has(path))
+    await shadow.include(added.map(({ path }) => path))
     const ignored = carry.length > 0 ? await shadow.ignored(carryPatterns(carry)) : []
     const carried = ignored.filter((path) => mayCarry(path, carry))
     await shadow.include(carried)
-    const { tree } = await shadow.store()
+    const { tree, large } = await shadow.store()
     const args = ['commit-tree', tree, '-m', 'baton start']
     const commit = head || (await shadow.text(args, { env: identity('0') }))
-    return { tree, head, commit, carried }
+    return { tree, head, commit, carried, large }
   } finally {
     await rm(dir, { recursive: true, force: true })
   }

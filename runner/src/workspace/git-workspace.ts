@@ -18,7 +18,7 @@ import { RefKeeper } from './made-refs.ts'
 import { makePack } from './packs.ts'
 import type { Repository } from './repository.ts'
 import type { WorkspaceSettings } from './settings.ts'
-import { Shadow, stampOf, type Stored } from './shadow.ts'
+import { Shadow, stampOf, type Large, type Stored } from './shadow.ts'
 import type { Checkpoint, PackFile, Workspace, WorkspaceAbout } from './workspace.ts'
 
 const KnownCheckpoint = v.object({
@@ -116,9 +116,10 @@ export class GitWorkspace implements Workspace {
     })
   }
 
-  /** Puts a new session on a branch of its own. */
-  settle(head: string): Promise<void> {
+  /** Puts a new session on a branch of its own. `large`: what its work tree lacks. */
+  settle(head: string, large: readonly Large[]): Promise<void> {
     return this.#alone(async () => {
+      this.#left.noteFirst(large)
       if (this.#checkout) await this.#checkout.move({ head, branch: await this.#checkout.freeBranch(head) })
     })
   }

@@ -19,12 +19,7 @@ export class Left {
 
   /** Notes what a checkpoint left behind. `modules`: paths of submodules. */
   async note(large: readonly Large[], modules: readonly string[]): Promise<void> {
-    for (const { path, bytes } of large) {
-      this.#tell(
-        path,
-        `${shownPath(path)} (${megabytes(bytes)}) stays on this machine: at most ${megabytes(CHANGE_BYTES_MAX)} of changed files travel at once. All other files travel.`,
-      )
-    }
+    for (const { path, bytes } of large) this.#tellLarge(path, bytes, 'stays on this machine')
     if (modules.length > 0) {
       this.#tell(
         'modules',
@@ -41,8 +36,18 @@ export class Left {
     }
   }
 
+  /** Notes what was not taken over from the person's folder into the session's. */
+  noteFirst(large: readonly Large[]): void {
+    for (const { path, bytes } of large) this.#tellLarge(path, bytes, "is not in the session's work tree")
+  }
+
   take(): string[] {
     return this.#fresh.splice(0)
+  }
+
+  #tellLarge(path: string, bytes: number, what: string): void {
+    const most = `at most ${megabytes(CHANGE_BYTES_MAX)} of changed files travel at once`
+    this.#tell(path, `${shownPath(path)} (${megabytes(bytes)}) ${what}: ${most}. All other files travel.`)
   }
 
   #tell(about: string, sentence: string): void {

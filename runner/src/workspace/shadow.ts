@@ -132,10 +132,15 @@ export class Shadow {
     return (await stampOf(this.#index)) !== 'none'
   }
 
-  /** Makes the index list the files of a commit or tree, without touching or reading any file. */
+  /** Makes the index list the files of a commit or tree, without touching any file; empty: of none. */
   async list(treeish: string): Promise<void> {
-    await this.run(treeish === '' ? ['read-tree', '--empty'] : ['read-tree', treeish])
     this.#known = undefined
+    await this.run(treeish === '' ? ['read-tree', '--empty'] : ['read-tree', treeish])
+    if (treeish === '') return
+    // Reads every file once, so that only those count as changed that are; says so by its exit code.
+    const args = ['update-index', '-q', '--refresh', '--ignore-submodules']
+    const options = { cwd: this.root, env: this.#env, timeout_ms: STORE_TIMEOUT_MS }
+    await this.#git.run(args, options)
   }
 
   /** A sparse checkout leaves these out on purpose: absent is not deleted. */
