@@ -23,7 +23,7 @@ export interface ConfigTool {
   /** What it does and when to use it, for the model. */
   description: string
   /** JSON Schema of the input, of type object; or a Zod schema. */
-  input: JsonSchema | StandardSchema<never, unknown>
+  input: JsonSchema | StandardSchema
   /** May it be started again when a crash left its outcome unknown? */
   replay: Replay
   /** What it touches; the mode decides by it whether a call asks first. Default: `run`. */
