@@ -8,7 +8,7 @@ import { accountChannel, accountKeys, sessionChannel, sessionKeys } from './keys
 import { rank } from './placing.ts'
 import type { Presence } from './presence.ts'
 import { run } from './scripts.ts'
-import { hasWork, readState } from './sessions.ts'
+import { hasWork, readState, type SessionState } from './sessions.ts'
 
 /** States read at once while looking for those that can be offered. */
 const PAGE = 50
@@ -90,7 +90,7 @@ export class Scheduler {
     if (state && (hasWork(state) || state.holder !== '')) await this.#redis.sadd(active, sid)
   }
 
-  /** Goes through those that wait, the longest first, until no room is left. Runners that are full are told of the rest. */
+  /** Offers those that wait, the longest first, as far as there is room, and tells runners that are full of the rest. */
   async #offerWaiting(account: string): Promise<void> {
     const { waiting, leases } = accountKeys(account)
     const sids = await this.#redis.zrange(waiting, '0', '-1')
@@ -101,34 +101,37 @@ export class Scheduler {
     const crowd = new Map<string, number>()
     const counted = new Set(held)
     for (let at = 0; at < sids.length; at += PAGE) {
-      const page = sids.slice(at, at + PAGE)
-      const states = await Promise.all(page.map((sid) => readState(this.#redis, sid)))
-      for (const [i, state] of states.entries()) {
-        const sid = page[i] ?? ''
-        if (state?.account !== account) continue
-        if (state.holder !== '') {
-          // Claimed a moment ago, and not in the index yet.
-          if (!counted.has(sid)) take(state.holder)
+      const page = await this.#states(account, sids.slice(at, at + PAGE))
+      // Claimed a moment ago, and not in the index yet.
+      for (const [sid, { holder }] of page) if (holder !== '' && !counted.has(sid)) take(holder)
+      for (const [sid, state] of page) {
+        if (state.holder !== '' || !hasWork(state)) continue
+        const fit = rank(state, runners).filter(({ capacity }) => capacity > 0)
+        const free = fit.map(({ device }) => device).filter((device) => (room.get(device) ?? 0) > 0)
+        if (free.length === 0) {
+          for (const { device } of fit) crowd.set(device, (crowd.get(device) ?? 0) + 1)
           continue
         }
-        if (!hasWork(state)) continue
-        const fit = rank(state, runners)
-        const free = fit.filter(({ device }) => (room.get(device) ?? 0) > 0)
-        if (free.length > 0) {
-          const { device, isFirst } = await this.#offer(
-            account,
-            sid,
-            free.map(({ device }) => device),
-          )
-          // Whoever let an offer pass once may do so for ever: the others shall not wait for it.
-          if (isFirst) take(device)
-        } else
-          for (const { device, capacity } of fit)
-            if (capacity > 0) crowd.set(device, (crowd.get(device) ?? 0) + 1)
+        const { device, isFirst } = await this.#offer(account, sid, free)
+        // Whoever let an offer pass once may do so for ever: the others shall not wait for it.
+        if (isFirst) take(device)
       }
     }
     for (const [device, count] of crowd)
       await this.#redis.publish(accountChannel(account), `crowded ${device} ${count}`)
+  }
+
+  /** Those of the account, by how long they wait now: since the index was read, some may have run and come back. */
+  async #states(account: string, sids: string[]): Promise<[sid: string, state: SessionState][]> {
+    const states = await Promise.all(
+      sids.map(async (sid): Promise<[string, SessionState | undefined]> => [
+        sid,
+        await readState(this.#redis, sid),
+      ]),
+    )
+    return states
+      .filter((entry): entry is [string, SessionState] => entry[1]?.account === account)
+      .toSorted(([, a], [, b]) => a.waits_since - b.waits_since)
   }
 
   /** Gives the runner that was chosen, or is still waited for, and whether it has not let an offer of this session pass yet. */
