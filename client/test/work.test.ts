@@ -345,6 +345,8 @@ describe('notes', () => {
     await button('Session menu').click()
     await button(/^Notes/).click()
     await page.getByText('"deep"').waitFor()
+    // No keyboard comes up before anybody types.
+    expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('H2')
     await page.getByRole('textbox', { name: 'Rounds' }).fill('x')
     await page.getByText('Rounds must be a number.').waitFor()
     expect(await button('Save').isDisabled()).toBe(true)
@@ -374,7 +376,7 @@ describe('notes', () => {
     expect(await page.getByRole('checkbox', { name: 'Run the whole suite' }).isChecked()).toBe(true)
     await button('Save over it').click()
     await page.getByText('Sent. The agent takes it').waitFor()
-    const id = laptop.held.get(sid)?.inbox[0]?.id ?? ''
+    const id = (await until('it is there', () => laptop.held.get(sid)?.inbox[0]))?.id ?? ''
     expect(await laptop.receive(sid, 'document')).toMatchObject({ version: 2 })
     await todo(2, { command: id, refused: 'The list is being changed.' })
     await page.getByText('Not taken: The list is being changed.').waitFor()

@@ -11,9 +11,12 @@ export function Sheet({
   children: ReactNode
 }): ReactElement {
   const ref = useRef<HTMLDialogElement>(null)
+  const title_line = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     const dialog = ref.current
     dialog?.showModal()
+    // Not its first field: that would bring the keyboard up before anybody wants to type.
+    title_line.current?.focus()
     return () => dialog?.close()
   }, [])
   return (
@@ -28,7 +31,9 @@ export function Sheet({
       }}
     >
       <div className="sheet-content">
-        <h2>{title}</h2>
+        <h2 ref={title_line} tabIndex={-1}>
+          {title}
+        </h2>
         {children}
       </div>
     </dialog>
