@@ -145,20 +145,25 @@ describe('in place', () => {
     await next.close()
   })
 
-  test('K5: a note of a process that is gone does not keep anybody out', async () => {
+  test.each([
+    ['is gone', { pid: 2 ** 22 + 1 }],
+    ['has the number of one that ended', { pid: process.ppid, born: '1' }],
+  ])('K5: a note of a process that %s does not keep anybody out', async (_, who) => {
     const person = repository()
-    writeFileSync(
-      join(person, '.git/baton-session.json'),
-      JSON.stringify({ sid: OTHER, pid: 2 ** 22 + 1, open: true }),
-    )
-    const workspace = await openGitWorkspace({
-      repository: person,
-      data: folder(),
-      sid: SID,
-      settings: inPlace,
-    })
+    const note = JSON.stringify({ sid: OTHER, open: true, ...who })
+    writeFileSync(join(person, '.git/baton-session.json'), note)
+    const options = { repository: person, data: folder(), sid: SID, settings: inPlace }
+    const workspace = await openGitWorkspace(options)
     expect(workspace.root).toBe(person)
     await workspace.close()
+  })
+
+  test('K5: a runner in another process keeps others out', async () => {
+    const person = repository()
+    const note = JSON.stringify({ sid: OTHER, open: true, pid: process.ppid })
+    writeFileSync(join(person, '.git/baton-session.json'), note)
+    const options = { repository: person, data: folder(), sid: SID, settings: inPlace }
+    await expect(openGitWorkspace(options)).rejects.toEqual(withCode('workspace-in-use'))
   })
 
   test('K5: one that comes back after another has worked there gets a folder of its own, and the folder stays', async () => {

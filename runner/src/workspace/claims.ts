@@ -8,7 +8,8 @@ import { dirname, join } from 'node:path'
 import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
 
-const Note = v.object({ sid: v.string(), pid: v.number(), open: v.boolean() })
+/** `born`: when the process began, so that a number used again is not taken for it. */
+const Note = v.object({ sid: v.string(), pid: v.number(), born: v.optional(v.string()), open: v.boolean() })
 type Note = v.InferOutput<typeof Note>
 
 /** What this process holds; a note with our pid that is not in here is of an earlier process. */
@@ -32,29 +33,36 @@ export async function claimFolder(
   shown: string,
 ): Promise<(() => Promise<void>) | undefined> {
   const note = await readNote(place)
-  const holder = held.get(place) ?? (note?.open && isAlive(note.pid) ? note.sid : undefined)
+  const holder = held.get(place) ?? (note?.open && (await isAlive(note)) ? note.sid : undefined)
   if (holder !== undefined && holder !== sid) {
     if (how === 'return') return undefined
     throw new BatonError('workspace-in-use', `(${shown}, session ${holder.slice(0, 8)})`)
   }
   if (how === 'return' && note && note.sid !== sid) return undefined
   held.set(place, sid)
-  await writeNote(place, { sid, pid: process.pid, open: true })
+  const mine = { sid, pid: process.pid, born: await bornOf(process.pid) }
+  await writeNote(place, { ...mine, open: true })
   return async () => {
     if (held.get(place) !== sid) return
     held.delete(place)
-    await writeNote(place, { sid, pid: process.pid, open: false }).catch(() => undefined)
+    await writeNote(place, { ...mine, open: false }).catch(() => undefined)
   }
 }
 
-function isAlive(pid: number): boolean {
+async function isAlive({ pid, born }: Note): Promise<boolean> {
   if (pid === process.pid) return false
   try {
     process.kill(pid, 0)
-    return true
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false
   }
+  return born === undefined || born === (await bornOf(pid))
+}
+
+/** Clock ticks since boot, field 22 of proc_pid_stat(5); undefined where there is no such file. */
+async function bornOf(pid: number): Promise<string | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
 }
 
 async function readNote(place: string): Promise<Note | undefined> {
