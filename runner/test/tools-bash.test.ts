@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test, vi } from 'vitest'
@@ -179,7 +179,11 @@ describe('F52: nothing outlives its call', () => {
       await bash.execute({ command: 'true' }, context)
       const command = 'sleep 1000 & echo $! > child.pid; (setsid sleep 1000 & echo $! > daemon2.pid); echo $$ > leader.pid; wait'
       await bash.execute({ command }, context)`
-    const runner = spawn(process.execPath, ['--input-type=module', '-e', script, root], { stdio: 'ignore' })
+    // What a person's shell does at a login must not stand in the way.
+    writeFileSync(join(root, '.bashrc'), 'sleep 1000\n')
+    const env = { ...process.env, HOME: root, BASH_ENV: join(root, '.bashrc'), SHLVL: '0' }
+    const options = { stdio: 'ignore' as const, env }
+    const runner = spawn(process.execPath, ['--input-type=module', '-e', script, root], options)
     await until(() => expect(pidIn('leader.pid')).not.toBe(''))
     expect(alive(pidIn('leader.pid')) && alive(pidIn('child.pid'))).toBe(true)
     runner.kill('SIGKILL')

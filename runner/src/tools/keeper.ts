@@ -30,7 +30,10 @@ function tell(word: 'begin' | 'end', group: number): void {
   if (!keeper || keeper.exitCode !== null || keeper.signalCode !== null) {
     // Detached: Ctrl-C must not end it before the runner.
     const stdio: ['pipe', 'ignore', 'ignore'] = ['pipe', 'ignore', 'ignore']
-    keeper = spawn('bash', ['-c', SCRIPT, RUN], { stdio, detached: true, cwd: '/' })
+    // Bash takes a socket as its input, which this pipe is, for a login from afar, and would run the person's .bashrc first.
+    const args = ['--norc', '--noprofile', '-c', SCRIPT, RUN]
+    const { BASH_ENV: _, ...env } = process.env
+    keeper = spawn('bash', args, { stdio, detached: true, cwd: '/', env })
     keeper.on('error', () => {})
     keeper.stdin?.on('error', () => {})
     keeper.unref()

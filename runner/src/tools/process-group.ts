@@ -111,7 +111,7 @@ async function endGroup(group: number, marker: string): Promise<void> {
   if (!(await signalAll(group, marker, 'SIGTERM'))) return
   if (await gone(group, marker, TERM_GRACE_MS)) return
   // Who forks while it is being killed is found by the next look.
-  for (let waited = 0; waited < KILL_GRACE_MS; waited += POLL_MS) {
+  for (const until = performance.now() + KILL_GRACE_MS; performance.now() < until;) {
     if (!(await signalAll(group, marker, 'SIGKILL'))) return
     await delay(POLL_MS)
   }
@@ -127,9 +127,9 @@ async function signalAll(group: number, marker: string, signal: NodeJS.Signals):
 }
 
 async function gone(group: number, marker: string, within_ms: number): Promise<boolean> {
-  for (let waited = 0; ; waited += POLL_MS) {
+  for (const until = performance.now() + within_ms; ;) {
     if ((await processesOf(group, marker)).length === 0) return true
-    if (waited >= within_ms) return false
+    if (performance.now() >= until) return false
     await delay(POLL_MS)
   }
 }
