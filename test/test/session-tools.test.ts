@@ -9,6 +9,7 @@ import type { RunnerOptions } from '@baton/runner/daemon/runner.ts'
 import { builtinTools } from '@baton/runner/tools/index.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 import type { EffectRequest, GuestMessage, Json } from '@baton/shared/guest.ts'
+import { Cluster } from '../src/cluster.ts'
 import { Loop } from '../src/loop.ts'
 import { emit, prompt, tool } from '../src/script-asks.ts'
 import type { Program } from '../src/script-harness.ts'
@@ -114,6 +115,21 @@ describe('jobs', () => {
     const entries = await client.untilEntries(sid, 'it has looked', (all) => told(all).length === 2)
     expect(told(entries)[1]).toMatch(/^job-1-\w+@one ended when the session left one/)
   })
+})
+
+it('T12: the coder works in a virtual workspace on a real runner that serves no folder of it', async () => {
+  await using cluster = await Cluster.open({ script: 'task' })
+  const { client } = cluster
+  const one = await cluster.runner('one')
+  const start = { agent: 'coder', workspace: 'virtual', mode: 'full' as const }
+  const sid = await client.start({ prefer: one.id }, start)
+  await client.command(sid, 'prompt', { text: 'Count the lines.' })
+  const ended = (all: Opened[]): boolean =>
+    all.filter((entry) => entry.kind === 'outcome' && JSON.stringify(entry.body.result).includes('README'))
+      .length >= 2
+  const entries = await client.untilEntries(sid, 'it has counted', ended)
+  // README.md is in the repository that the runner serves, and not in the session.
+  expect(JSON.stringify(entries)).toContain('wc: README.md: No such file or directory')
 })
 
 describe('virtual workspaces', () => {
