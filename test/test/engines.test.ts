@@ -13,6 +13,7 @@ import type { RunnerOptions } from '@baton/runner/daemon/runner.ts'
 import { GuestHarness } from '@baton/runner/vm/guest-harness.ts'
 import { Redis } from 'ioredis'
 import { Loop } from '../src/loop.ts'
+import type { Program } from '../src/script-harness.ts'
 import { until } from '../src/until.ts'
 
 const ECHO = `import { emit, prompt } from 'baton'
@@ -53,7 +54,8 @@ async function begunOnOlder(loop: Loop, redis: Redis): Promise<{ sid: string; ke
   return { sid, key }
 }
 
-const program = function* (): Generator<never, null, never> {
+const program: Program = function* () {
+  yield {}
   return null
 }
 

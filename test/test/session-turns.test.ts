@@ -149,6 +149,39 @@ describe('modes and rules', () => {
     ])
   })
 
+  it('F38: a change that the agent could not hear of yet counts once, also after a move', async () => {
+    const program: Program = function* () {
+      yield {}
+      const waited = yield { ask: [tool(1, 'wait')], blockOn: 1 }
+      yield { ask: [emit(2, resultOf(waited)), prompt(3)] }
+      return null
+    }
+    let open = (): void => undefined
+    const opened = new Promise<void>((resolve) => (open = resolve))
+    const wait = async (): Promise<string> => {
+      await opened
+      return 'waited'
+    }
+    await using loop = await Loop.open({ program, tools: { wait: { run: wait } } })
+    const one = await loop.runner('one')
+    const sid = await loop.start(one.id)
+    const { client } = loop
+    const changes = (entries: Opened[]): (string | undefined)[] =>
+      entries.flatMap((entry) =>
+        entry.kind === 'received' && entry.body.kind === 'mode' ? [entry.body.late] : [],
+      )
+    await client.untilEntries(sid, 'it waits', (entries) => intents(entries, 1).length > 0)
+    await client.setMode(sid, 'full', 0)
+    await client.untilEntries(sid, 'it counted', (entries) => changes(entries).length === 1)
+    const two = await loop.runner('two')
+    await client.command(sid, 'move', { label: 'two' }, { place: { prefer: two.id } })
+    open()
+    await until('the other has it', async () => (await client.info(sid)).holder === two.id)
+    await client.setMode(sid, 'edit', 1)
+    const entries = await client.untilEntries(sid, 'both are read', (all) => changes(all).length === 2)
+    expect(changes(entries)).toEqual([undefined, undefined])
+  })
+
   it('B1: in plan mode the runner refuses whatever changes something, also with an approval', async () => {
     const program = collecting([tool(1, 'bash', { command: 'ls' }), tool(2, 'look'), approve(3, 'bash')], 3)
     await using loop = await Loop.open({ program, tools })
@@ -408,7 +441,7 @@ describe('live output of a tool', () => {
       onNotice: (notice) => {
         if (notice.t !== 'delta') return
         const at = place.delta(sid, notice.effect)
-        shown.push(openJson(sessionKey(loop.account, sid), notice.body, at) as Json)
+        shown.push(openJson(sessionKey(loop.account, sid), notice.body, at))
       },
     })
     watcher.connection.start()

@@ -163,15 +163,16 @@ async function readState(
       for await (const opened of journal.read(entry.covers + 1)) tail.push(opened)
     })(),
   ])
-  for (const approval of entry.approvals) state.approvals.set(approval.effect, approval.digest)
-  state.mode = { ...entry.mode }
-  state.rules = [...entry.rules]
   if (entry.copied !== undefined) {
     const { body, seq } = await journal.at(entry.copied, 'received')
     if (body.kind === 'start' && body.copied) state.copied = { ...body.copied, seq }
   }
   if (checkpoint) fold(state, { ...checkpoint, kind: 'checkpoint' })
   for (const opened of earlier.toSorted((a, b) => a.seq - b.seq)) fold(state, opened)
+  // As they stood at the snapshot, whatever of the earlier entries is folded again.
+  state.approvals = new Map(entry.approvals.map(({ effect, digest }) => [effect, digest]))
+  state.mode = { ...entry.mode }
+  state.rules = [...entry.rules]
   for (const opened of tail) fold(state, opened)
   state.start = entry.start
 }

@@ -48,7 +48,7 @@ export class Images {
     if (ref) return this.#image(ref)
     const inner = block['content']
     if (!Array.isArray(inner) || !hasPicture(block)) return block
-    const blocks = inner.map((item) => (isBlock(item) ? this.#block(item) : item))
+    const blocks = inner.map((item) => (isBlock(item) ? this.#block(item) : Promise.resolve(item)))
     return { ...block, content: await Promise.all(blocks) }
   }
 

@@ -136,15 +136,20 @@ export class Session {
     } finally {
       this.#rest.pause()
       clearTimeout(this.#saveTimer)
-      this.#effects.cut()
-      await this.#live?.harness.close()
-      await this.#live?.workspace
-        .then(async (workspace) => {
-          await workspace.stay?.end()
-          await workspace.close()
-        })
-        .catch(() => undefined)
+      await this.#putAway()
     }
+  }
+
+  /** Ends what runs here; guest and files stay as they are at the relay and in the work tree. */
+  async #putAway(): Promise<void> {
+    this.#effects.cut()
+    await this.#live?.harness.close()
+    await this.#live?.workspace
+      .then(async (workspace) => {
+        await workspace.stay?.end()
+        await workspace.close()
+      })
+      .catch(() => undefined)
   }
 
   async #run(): Promise<Ending> {
@@ -178,10 +183,12 @@ export class Session {
     const live = this.#live
     if (!live || live.previous === 0) throw error
     this.#opening.log(`replay diverged, going back to the snapshot at ${live.previous}: ${error.message}`)
-    this.#effects.cut()
-    await live.harness.close()
+    await this.#putAway()
     await this.#append([notice('The saved state did not fit the journal; continued from an earlier one.')])
-    this.#live = await restore(this.#opening, live.previous)
+    // Stored since the claim, perhaps: the files are not older than they were.
+    const checkpoint = live.state.checkpoint?.seq ?? this.#opening.lease.checkpoint
+    const lease = { ...this.#opening.lease, checkpoint }
+    this.#live = await restore({ ...this.#opening, lease }, live.previous)
   }
 
   async #handle(happening: Happening): Promise<void> {
