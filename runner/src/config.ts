@@ -34,7 +34,7 @@ import { builtinTools } from './tools/index.ts'
 import type { Tool } from './tools/tool.ts'
 import { DEFAULT_SETTINGS, WorkspaceSettings } from './workspace/settings.ts'
 
-const FILES = ['baton.config.ts', 'baton.config.mts', 'baton.config.mjs', 'baton.config.js']
+export const CONFIG_FILES = ['baton.config.ts', 'baton.config.mts', 'baton.config.mjs', 'baton.config.js']
 
 export interface Config {
   tools?: Record<string, ConfigTool>
@@ -110,7 +110,7 @@ export const NO_CONFIG: LoadedConfig = {
  * Throws BatonError `config-invalid`, naming the file and what is wrong in it.
  */
 export async function loadConfig(repository: string): Promise<LoadedConfig> {
-  const file = FILES.map((name) => join(repository, name)).find((path) => existsSync(path))
+  const file = CONFIG_FILES.map((name) => join(repository, name)).find((path) => existsSync(path))
   if (file === undefined) return NO_CONFIG
   const parsed = v.safeParse(ConfigSchema, await importDefault(file))
   if (!parsed.success) {

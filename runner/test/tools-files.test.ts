@@ -366,6 +366,22 @@ describe.each(['git', 'no git'])('searching, with %s', (kind) => {
   })
 })
 
+test('what runs with each session is not written where it is kept', async () => {
+  put('baton.config.ts', 'export default {}')
+  symlinkSync('baton.config.ts', join(root, 'alias'))
+  put('sub/baton.config.ts', 'x')
+  const own = { ...context, stay: { kept: ['baton.config.ts'], end: async () => undefined } }
+  const write = builtinTools().find(({ spec }) => spec.name === 'write')
+  for (const path of ['baton.config.ts', './sub/../baton.config.ts', 'alias'])
+    expect(await write?.execute({ path, content: 'evil' }, own), path).toMatchObject({
+      detail: { code: 'kept' },
+    })
+  expect(get('baton.config.ts')).toBe('export default {}')
+  const inside = await write?.execute({ path: 'sub/baton.config.ts', content: 'fine' }, own)
+  expect(inside).toMatchObject({ is_error: false })
+  expect(await use('write', { path: 'baton.config.ts', content: 'fine' })).toMatchObject({ is_error: false })
+})
+
 describe('pictures', () => {
   const png = (width: number, height: number): Buffer => {
     const bytes = Buffer.alloc(64)

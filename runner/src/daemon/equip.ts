@@ -5,7 +5,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { explain, type BatonError } from '@baton/shared/errors.ts'
-import { loadConfig, NO_CONFIG, type LoadedConfig } from '../config.ts'
+import { CONFIG_FILES, loadConfig, NO_CONFIG, type LoadedConfig } from '../config.ts'
 import { Jobs, sweepJobs } from '../jobs/jobs.ts'
 import { McpServers } from '../mcp/servers.ts'
 import { knownMcpTools, mcpTools } from '../mcp/tools.ts'
@@ -40,7 +40,9 @@ export function equip(hands: Hands, options: EquipOptions): Hands {
     return own === undefined ? NO_CONFIG : loadConfig(own)
   }
   const equipped = async (workspace: Workspace, sid: string, folder: string): Promise<Workspace> => {
-    const stay = await stayOf(workspace.root, sid, await configOf(folder), options)
+    const own = await stayOf(workspace.root, sid, await configOf(folder), options)
+    // In place the agent works on the very file that is read for the next session.
+    const stay = workspace.inPlace ? { ...own, kept: CONFIG_FILES } : own
     return Object.assign(workspace, { stay })
   }
   const scratch = new ScratchTrees()

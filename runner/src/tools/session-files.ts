@@ -1,4 +1,7 @@
 /** The files of a session as its tools use them: on the disk, or in the session itself. */
+import { realpath } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { Refusal } from './define.ts'
 import type { Stay } from './stay.ts'
 import { replaceFile, readBytes } from './files.ts'
 import { gitSearch, type Found, type Search } from './git-search.ts'
@@ -20,12 +23,26 @@ export interface SessionFiles {
 }
 
 export function filesOf({ root, stay }: { root: string; stay?: Stay }): SessionFiles {
-  return stay?.files ?? diskFiles(root)
+  return stay?.files ?? diskFiles(root, stay?.kept)
 }
 
-function diskFiles(root: string): SessionFiles {
+function diskFiles(root: string, kept: readonly string[] = []): SessionFiles {
   return {
-    place: (path, use) => innerPath(root, path, use),
+    place: async (path, use) => {
+      const place = await innerPath(root, path, use)
+      if (
+        use === 'write' &&
+        dirname(place.real) === (await realpath(root)) &&
+        kept.includes(basename(place.real))
+      ) {
+        const why = 'it is in the person’s own folder, and what is in it runs with each session'
+        throw new Refusal(
+          `${place.shown} can not be changed here: ${why}. Tell the person what to change.`,
+          'kept',
+        )
+      }
+      return place
+    },
     read: readBytes,
     replace: replaceFile,
     list: (folder, signal) => listing(folder.real, signal),

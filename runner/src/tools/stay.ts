@@ -15,6 +15,8 @@ export interface Stay {
   jobs?: Jobs
   enclosure?: Enclosure
   mcp?: McpServers
+  /** Files at the top of the work tree that no tool writes: what is in them would run unasked. */
+  kept?: readonly string[]
   /** Absent: the files are on the disk. */
   files?: SessionFiles
   /** Hosts, or `host:port`, that `fetch` may reach although they are not public. */
