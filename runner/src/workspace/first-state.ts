@@ -5,7 +5,8 @@ import { carryPatterns, mayCarry } from './carry.ts'
 import type { GitProgram } from './git-program.ts'
 import { identity } from './identity.ts'
 import type { Repository } from './repository.ts'
-import { Shadow, type Large } from './shadow.ts'
+import { Shadow } from './shadow.ts'
+import type { Large } from './sizes.ts'
 
 interface FirstState {
   /** Tracked, staged, untracked and carried files; not the other ignored ones. */

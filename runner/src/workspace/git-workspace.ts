@@ -18,7 +18,8 @@ import { RefKeeper } from './made-refs.ts'
 import { makePack } from './packs.ts'
 import type { Repository } from './repository.ts'
 import type { WorkspaceSettings } from './settings.ts'
-import { Shadow, stampOf, type Large, type Stored } from './shadow.ts'
+import { Shadow, stampOf, type Stored } from './shadow.ts'
+import type { Large } from './sizes.ts'
 import type { Checkpoint, PackFile, Workspace, WorkspaceAbout } from './workspace.ts'
 
 const KnownCheckpoint = v.object({

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { listPaths, shownPath } from './byte-paths.ts'
 import type { GitProgram } from './git-program.ts'
 import { megabytes } from './megabytes.ts'
-import { CHANGE_BYTES_MAX, type Large } from './shadow.ts'
+import { CHANGE_BYTES_MAX, type Large } from './sizes.ts'
 
 export class Left {
   readonly #git: GitProgram

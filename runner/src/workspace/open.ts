@@ -10,19 +10,18 @@
  * In place the files are the person's own folder; all else is the same.
  */
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdir, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, parse } from 'node:path'
-import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { ObjectFormat } from './bundle.ts'
 import { claimFolder, claimPlace } from './claims.ts'
 import { identity } from './identity.ts'
 import { storePersonsFiles } from './first-state.ts'
-import { GitProgram } from './git-program.ts'
+import type { GitProgram } from './git-program.ts'
 import { GitWorkspace } from './git-workspace.ts'
-import { moveAside } from './move-aside.ts'
 import { applyPacks, PackList, sharesHistory } from './packs.ts'
+import { makeRoom, markReady, placesOf, readPlace, type Here } from './places.ts'
 import { findLinked, findRepository, hasCommit, type Repository } from './repository.ts'
 import { DEFAULT_SETTINGS, type WorkspaceSettings } from './settings.ts'
 import { runSetup } from './setup.ts'
@@ -73,19 +72,6 @@ const FOLDER_IGNORES = [
   ...['.gradle/', '.terraform/', '.next/', '.nuxt/', '.svelte-kit/', '.turbo/', '.parcel-cache/', '.cache/'],
   ...['.DS_Store', 'Thumbs.db', 'desktop.ini'],
 ]
-
-/** Where a session's files are on this machine, once it has been here. */
-const Place = v.object({ root: v.string(), inPlace: v.boolean(), kind: v.picklist(['git', 'folder']) })
-type Place = v.InferOutput<typeof Place>
-
-interface Here {
-  git: GitProgram
-  sid: string
-  data: string
-  /** A folder of the session's own. */
-  root: string
-  shadow: string
-}
 
 /**
  * Opens the workspace of a new session: HEAD of the repository plus whatever lies uncommitted in it, untracked files too; or the
@@ -183,11 +169,6 @@ export async function restoreWorkspace(options: RestoreOptions): Promise<Opened>
   notices.push(...(await workspace.arrive(checkpoint)))
   await markReady(here, { root: here.root, inPlace: false, kind: 'git' })
   return opened(here, { workspace, notices }, settings, false)
-}
-
-function placesOf({ data, sid, git }: { data: string; sid: string; git?: string }): Here {
-  const root = join(data, 'worktrees', sid)
-  return { git: new GitProgram(git), sid, data, root, shadow: join(data, 'checkpoints', sid) }
 }
 
 /** A folder of the session's own is made ready for work; the person's own folder is as they want it. */
@@ -295,33 +276,6 @@ async function openFolder(
   await workspace.start('')
   await markReady(here, { root, inPlace: true, kind: 'folder' })
   return { workspace }
-}
-
-async function readPlace(here: Here): Promise<Place | undefined> {
-  if (existsSync(join(here.shadow, 'making'))) return undefined
-  const text = await readFile(join(here.shadow, 'place.json'), 'utf8').catch(() => undefined)
-  if (text !== undefined) {
-    const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Place), text)
-    return parsed.success ? parsed.output : undefined
-  }
-  // As 0.1 noted it.
-  const stage = await readFile(join(here.shadow, 'stage'), 'utf8').catch(() => '')
-  return stage === 'ready' ? { root: here.root, inPlace: false, kind: 'git' } : undefined
-}
-
-/** How far the making of a work tree got: a half-made one is never taken for whole, and nobody has worked in it. */
-async function makeRoom(here: Here): Promise<void> {
-  const isHalfMade = existsSync(join(here.shadow, 'making'))
-  if (isHalfMade) await rm(here.root, { recursive: true, force: true })
-  else await moveAside(here.root)
-  await rm(here.shadow, { recursive: true, force: true })
-  await mkdir(here.shadow, { recursive: true })
-  await writeFile(join(here.shadow, 'making'), '')
-}
-
-async function markReady(here: Here, place: Place): Promise<void> {
-  await writeFile(join(here.shadow, 'place.json'), JSON.stringify(place))
-  await rm(join(here.shadow, 'making'), { force: true })
 }
 
 /**

@@ -13,7 +13,6 @@
  * Only what `git diff-files` and `git ls-files --others` name is looked at: with 20 changes among 50,000 files that is two
  * passes of stat, and nothing is read but the 20.
  */
-import { lstatSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { isAbsolute, join, relative } from 'node:path'
 import { BatonError } from '@baton/shared/errors.ts'
@@ -21,6 +20,7 @@ import { fullPath, isText, joinPaths, listPaths, shownPath, splitPaths } from '.
 import { gitEnvironment, type GitOptions, type GitProgram } from './git-program.ts'
 import { megabytes } from './megabytes.ts'
 import type { Repository } from './repository.ts'
+import { sizesOf, takeLarge, type Large } from './sizes.ts'
 
 const RAW_ATTRIBUTES = '* -text -ident -filter !eol !working-tree-encoding !crlf\n'
 /** Files may vanish or grow while git reads them, when something runs in the background. */
@@ -31,16 +31,8 @@ const FOLDERS_AT_ONCE = 500
 const EMPTY_MAX = 10_000
 /** From this size on it is looked whether there is room for a file. */
 const NOTED_BYTES = 16 << 20
-/** More than this of changed files does not travel: the largest stay behind. */
-export const CHANGE_BYTES_MAX = 1 << 30
-
 /** Secrets stay where they are, unless the person names the file. What git tracks travels all the same. */
 const ALWAYS_IGNORED = ['.env']
-
-export interface Large {
-  path: string
-  bytes: number
-}
 
 export interface Stored {
   tree: string
@@ -390,33 +382,6 @@ export class Shadow {
 async function namesIn(folder: Buffer): Promise<{ name: string; isFolder: boolean }[] | undefined> {
   const entries = await readdir(folder, { encoding: 'buffer', withFileTypes: true }).catch(() => undefined)
   return entries?.map((entry) => ({ name: entry.name.toString('latin1'), isFolder: entry.isDirectory() }))
-}
-
-/** Sizes of those paths that are files or links. */
-async function sizesOf(root: string, paths: readonly string[]): Promise<Map<string, number>> {
-  const sizes = new Map<string, number>()
-  for (const [n, path] of paths.entries()) {
-    // Synchronous calls are much faster for many files; in between others have their turn.
-    if (n % 500 === 499) await new Promise((resume) => setImmediate(resume))
-    const info = lstatSync(fullPath(root, path), { throwIfNoEntry: false })
-    if (info?.isFile() || info?.isSymbolicLink()) sizes.set(path, info.size)
-  }
-  return sizes
-}
-
-/** Takes the largest out until the rest may travel. */
-function takeLarge(sizes: Map<string, number>): Large[] {
-  let total = 0
-  for (const size of sizes.values()) total += size
-  const large: Large[] = []
-  if (total <= CHANGE_BYTES_MAX) return large
-  for (const [path, bytes] of [...sizes].toSorted((a, b) => b[1] - a[1])) {
-    if (total <= CHANGE_BYTES_MAX) break
-    sizes.delete(path)
-    total -= bytes
-    large.push({ path, bytes })
-  }
-  return large
 }
 
 /** Changes whenever the file is replaced or written. */
