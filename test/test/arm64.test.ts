@@ -42,4 +42,4 @@ it('I7, I8: a pending test command moves from an x86-64 runner to an ARM64 one a
   expect((await model.state()).count).toBe(3)
   const repeated = entries.flatMap((entry) => (entry.kind === 'outcome' ? [entry.body.repeated ?? 0] : []))
   expect(repeated.every((n) => n === 0)).toBe(true)
-})
+}, 300_000)
