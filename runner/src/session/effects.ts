@@ -4,6 +4,7 @@ import { utf8 } from '@baton/shared/bytes.ts'
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Json } from '@baton/shared/guest.ts'
 import type { Outcome } from '@baton/shared/journal.ts'
+import { readModelSaid, textsOf } from '@baton/shared/view/results.ts'
 import { happened } from '../happenings.ts'
 import { notice, type Draft } from './journal.ts'
 import { failureOf, waitUntil, type Performed } from './perform.ts'
@@ -145,14 +146,26 @@ export async function outcomeDraft(
   const bytes = utf8(text)
   if (bytes.length <= INLINE_BYTES) return { kind: 'outcome', body: { ...base, result }, blobs: named }
   const hash = await store.blobs.put(store.sid, store.key, bytes)
-  const shown = textOf(result)
-  const blob = { hash, bytes: bytes.length, head: shown.slice(0, ENDS_CHARS), tail: shown.slice(-ENDS_CHARS) }
+  const blob = { hash, bytes: bytes.length, ...endsOf(result) }
   return { kind: 'outcome', body: { ...base, blob }, blobs: [hash, ...named] }
 }
 
-function textOf(result: Json): string {
+/** What a person reads of a result before they fetch all of it: of a model's answer what it said, never the signatures. */
+function endsOf(result: Json): { head: string; tail: string; thoughts?: string } {
   if (typeof result === 'object' && result !== null && !Array.isArray(result)) {
-    if (typeof result['text'] === 'string') return result['text']
+    if (typeof result['text'] === 'string') return ends(result['text'])
   }
-  return JSON.stringify(result)
+  const said = readModelSaid(result)
+  const thoughts = textsOf(said, 'thought')
+  return {
+    ...ends(textsOf(said, 'text')),
+    ...(thoughts === '' ? {} : { thoughts: thoughts.slice(0, ENDS_CHARS) }),
+  }
+}
+
+function ends(text: string): { head: string; tail: string } {
+  const isWhole = text.length <= 2 * ENDS_CHARS
+  return isWhole
+    ? { head: text, tail: '' }
+    : { head: text.slice(0, ENDS_CHARS), tail: text.slice(-ENDS_CHARS) }
 }

@@ -1,4 +1,5 @@
 /** Brings a session to life on this runner: starts it, or restores the newest state that is good. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Command } from '@baton/shared/protocol.ts'
 import type { Workspace } from '../workspace/workspace.ts'
@@ -111,6 +112,9 @@ function storeFirst(opening: Opening, checkpoints: Checkpoints, workspace: Works
   )
 }
 
+/** Starting git's processes holds up this one: a guest that wakes shall answer first. */
+const FILES_AFTER_MS = 15
+
 /** Restores from the snapshot at `seq`, or from the newest one before it that can be used (F28). */
 export async function restore(opening: Opening, seq: number): Promise<Live> {
   const { options, book, lease, snapshots } = opening
@@ -131,7 +135,7 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
   const checkpoints = new Checkpoints(
     ...([blobs, lease.sid, journal.key, begun.state.checkpoint?.entry, teller(opening)] as const),
   )
-  const workspace = restoreWorkspace(opening, begun, checkpoints)
+  const workspace = sleep(FILES_AFTER_MS).then(() => restoreWorkspace(opening, begun, checkpoints))
   // Whoever needs the files gets the reason; a session that needs none goes on.
   workspace.catch((error: unknown) => opening.log(`workspace not restored: ${explain(error)}`))
   try {

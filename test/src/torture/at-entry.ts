@@ -15,14 +15,14 @@ const { TORTURE_HOW: how, TORTURE_RELEASE: release = '', TORTURE_REACHED: reache
 let isReached = false
 
 if (isMainThread && at > 0) {
-  const ask: (this: Connection, ...args: never[]) => unknown = Connection.prototype.ask
+  const ask = Reflect.get(Connection.prototype, 'ask') as (...args: unknown[]) => Promise<unknown>
   Connection.prototype.ask = async function <N extends AskName>(
     this: Connection,
     what: N,
     with_: AskWith<N>,
     timeout_ms?: number,
   ): Promise<AskGives<N>> {
-    const answer = await (ask.call(this, ...([what, with_, timeout_ms] as never[])) as Promise<AskGives<N>>)
+    const answer = (await Reflect.apply(ask, this, [what, with_, timeout_ms])) as AskGives<N>
     if ((what === 'append' || what === 'claim') && !isReached && lastSeq(answer) >= at) {
       isReached = true
       if (how === 'kill') process.kill(process.pid, 'SIGKILL')
