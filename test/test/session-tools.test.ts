@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { NO_CONFIG } from '@baton/runner/config.ts'
 import { equip } from '@baton/runner/daemon/equip.ts'
 import type { RunnerOptions } from '@baton/runner/daemon/runner.ts'
 import { builtinTools } from '@baton/runner/tools/index.ts'
@@ -57,7 +58,13 @@ function handsOf(name: string): Partial<Hands> & { root: string } {
     openWorkspace: async () => workspace(),
     restoreWorkspace: async () => ({ workspace: workspace() }),
   } satisfies Partial<Hands>
-  const options = { data: newFolder(), name, env: process.env, sandbox: false, ownFolder: () => undefined }
+  const options = {
+    data: newFolder(),
+    name,
+    env: process.env,
+    sandbox: false,
+    configOf: async () => NO_CONFIG,
+  }
   const { tools, rules, openWorkspace, restoreWorkspace } = equip(base as unknown as Hands, options)
   return { tools, rules, openWorkspace, restoreWorkspace, root }
 }

@@ -5,11 +5,11 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { explain, type BatonError } from '@baton/shared/errors.ts'
-import { CONFIG_FILES, loadConfig, NO_CONFIG, type LoadedConfig } from '../config.ts'
+import { CONFIG_FILES, type LoadedConfig } from '../config.ts'
 import { Jobs, sweepJobs } from '../jobs/jobs.ts'
 import { McpServers } from '../mcp/servers.ts'
 import { knownMcpTools, mcpTools } from '../mcp/tools.ts'
-import type { RestoredWorkspace } from '../session/options.ts'
+import type { Origin, RestoredWorkspace } from '../session/options.ts'
 import { sandboxOf } from '../sandbox/bubblewrap.ts'
 import type { SandboxSettings } from '../sandbox/settings.ts'
 import type { Stay } from '../tools/stay.ts'
@@ -26,21 +26,19 @@ export interface EquipOptions {
   env: NodeJS.ProcessEnv
   /** Every command runs in the sandbox, whatever the config says. */
   sandbox: boolean
-  /** The folder on this machine that stands for a session's, whose config counts. */
-  ownFolder: (folder: string) => string | undefined
+  configOf: ConfigOf
 }
+
+/** The config that counts on this machine for sessions of a folder. `origin` absent: it begins here. */
+export type ConfigOf = (folder: string, origin?: Origin) => Promise<LoadedConfig>
 
 type Hands = RunnerOptions['hands']
 
 export function equip(hands: Hands, options: EquipOptions): Hands {
-  const { data, env, ownFolder } = options
+  const { data, env, configOf } = options
   sweepJobs(join(data, 'jobs'))
-  const configOf = async (folder: string): Promise<LoadedConfig> => {
-    const own = ownFolder(folder)
-    return own === undefined ? NO_CONFIG : loadConfig(own)
-  }
-  const equipped = async (workspace: Workspace, sid: string, folder: string): Promise<Workspace> => {
-    const own = await stayOf(workspace.root, sid, await configOf(folder), options)
+  const equipped = async (workspace: Workspace, sid: string, config: LoadedConfig): Promise<Workspace> => {
+    const own = await stayOf(workspace.root, sid, config, options)
     // In place the agent works on the very file that is read for the next session.
     const stay = workspace.inPlace ? { ...own, kept: CONFIG_FILES } : own
     return Object.assign(workspace, { stay })
@@ -48,25 +46,24 @@ export function equip(hands: Hands, options: EquipOptions): Hands {
   const scratch = new ScratchTrees()
   return {
     ...hands,
-    rules: async (folder) => (isVirtual(folder) ? [] : hands.rules(folder)),
+    rules: async (folder, origin) => (isVirtual(folder) ? [] : hands.rules(folder, origin)),
     tools: async (folder, how) => {
       if (isVirtual(folder)) return virtualTools(folder)
-      const { mcp } = await configOf(folder)
+      const { known, origin, tell } = how
+      const { mcp } = await configOf(folder, origin)
       const own = await hands.tools(folder, how)
-      const { known, tell } = how
-      const servers = known
-        ? knownMcpTools(mcp, known)
-        : await mcpTools(mcp, { folder: ownFolder(folder) ?? data, env, tell })
+      const servers = known ? knownMcpTools(mcp, known) : await mcpTools(mcp, { folder, env, tell })
       return [...own, ...servers]
     },
     openWorkspace: async (sid, folder, settings) => {
       if (isVirtual(folder)) return openVirtual(folder, sid, scratch)
-      return equipped(await hands.openWorkspace(sid, folder, settings), sid, folder)
+      return equipped(await hands.openWorkspace(sid, folder, settings), sid, await configOf(folder))
     },
     restoreWorkspace: async (sid, folder, checkpoint, packs) => {
       if (isVirtual(folder)) return told(await restoreVirtual(folder, sid, scratch, checkpoint, packs))
       const { workspace, notices } = await hands.restoreWorkspace(sid, folder, checkpoint, packs)
-      return told(await equipped(workspace, sid, folder), notices)
+      const origin = { sid, checkpoint, arrived: Promise.resolve(workspace) }
+      return told(await equipped(workspace, sid, await configOf(folder, origin)), notices)
     },
   }
 }

@@ -1,16 +1,17 @@
 /** Puts together what sessions need on this machine: engine, agents, model, tools, workspaces. */
 import { readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { sha256Hex } from '@baton/shared/bytes.ts'
 import { BatonError } from '@baton/shared/errors.ts'
-import { loadConfig } from '../config.ts'
+import { loadConfig, NO_CONFIG } from '../config.ts'
 import { createModel } from '../model/index.ts'
 import { builtinTools } from '../tools/index.ts'
 import { GuestHarness } from '../vm/guest-harness.ts'
 import { openWorkspace, restoreWorkspace } from '../workspace/open.ts'
 import { placeOf } from '../workspace/settings.ts'
-import { equip } from './equip.ts'
+import { equip, type ConfigOf } from './equip.ts'
+import { OwnFolders } from './own-folder.ts'
 import { defaultName, type RunnerOptions } from './runner.ts'
 
 interface HandsOptions {
@@ -40,11 +41,11 @@ export async function createHands({
 }: HandsOptions): Promise<RunnerOptions['hands']> {
   const engine = await readBuilt('engine.wasm')
   const { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseUrl, BATON_MODEL: model } = env
-  /** What stands for a folder of another machine: the same path, else the same name, else the first. */
-  const ownFolder = (folder: string): string | undefined =>
-    folders.find((own) => own === folder) ??
-    folders.find((own) => basename(own) === basename(folder)) ??
-    folders[0]
+  const own = new OwnFolders(folders, data)
+  const configOf: ConfigOf = async (folder, origin) => {
+    const counts = await own.of(folder, origin)
+    return counts === undefined ? NO_CONFIG : loadConfig(counts)
+  }
 
   const hands: RunnerOptions['hands'] = {
     ...times,
@@ -59,14 +60,8 @@ export async function createHands({
     },
     engine: { hash: sha256Hex(engine), bytes: engine },
     harness: (bundle, other = engine) => new GuestHarness({ engine: other, bundle }),
-    tools: async (folder) => {
-      const own = ownFolder(folder)
-      return [...builtinTools(), ...(own === undefined ? [] : (await loadConfig(own)).tools)]
-    },
-    rules: async (folder) => {
-      const own = ownFolder(folder)
-      return own === undefined ? [] : (await loadConfig(own)).rules
-    },
+    tools: async (folder, { origin }) => [...builtinTools(), ...(await configOf(folder, origin)).tools],
+    rules: async (folder, origin) => (await configOf(folder, origin)).rules,
     openWorkspace: async (sid, folder, settings) => {
       if (!folders.includes(folder))
         throw new BatonError('workspace-missing', `(${folder} is not served by this runner)`)
@@ -75,13 +70,15 @@ export async function createHands({
       return (await openWorkspace({ folder, data, sid, settings: { ...config, place } })).workspace
     },
     restoreWorkspace: async (sid, folder, checkpoint, packs) => {
-      const own = ownFolder(folder)
+      const likely = await own.likely(folder, sid, checkpoint)
       const clone =
-        own === undefined ? {} : { folder: own, settings: async () => (await loadConfig(own)).workspace }
+        likely === undefined
+          ? {}
+          : { folder: likely, settings: async () => (await loadConfig(likely)).workspace }
       return restoreWorkspace({ data, sid, packs, checkpoint, ...clone })
     },
   }
-  return equip(hands, { data, name, env, sandbox, ownFolder })
+  return equip(hands, { data, name, env, sandbox, configOf })
 }
 
 async function readBuilt(name: string): Promise<Uint8Array> {

@@ -140,9 +140,10 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
   workspace.catch((error: unknown) => opening.log(`workspace not restored: ${explain(error)}`))
   try {
     const tell = (text: string): void => opening.write(notice(text))
-    const own = await options.tools(begun.folder, { known: begun.start.tools, tell })
+    const origin = { sid: lease.sid, checkpoint: begun.state.checkpoint?.entry, arrived: workspace }
+    const own = await options.tools(begun.folder, { known: begun.start.tools, origin, tell })
     const tools = new Map(own.map((tool) => [tool.spec.name, tool]))
-    const rules = [...begun.rules, ...restricting(await options.rules(begun.folder))]
+    const rules = [...begun.rules, ...restricting(await options.rules(begun.folder, origin))]
     const images = new Images({ blobs, sid: lease.sid, key: journal.key })
     const live = newLive({ ...begun, tools, rules, workspace, checkpoints, images })
     live.dirty = await reseedInterrupted(begun)

@@ -15,6 +15,15 @@ export interface RestoredWorkspace {
   notices?: string[]
 }
 
+/** Where a session came from that did not begin in this stay. */
+export interface Origin {
+  sid: string
+  /** The newest one. Absent: its runner ended before anything was stored, and that was this one. */
+  checkpoint: CheckpointEntry | undefined
+  /** Its files, which may still be on their way. */
+  arrived: Promise<Workspace>
+}
+
 export interface SessionOptions {
   link: RelayLink
   account: Account
@@ -32,14 +41,14 @@ export interface SessionOptions {
   engine?: { hash: string; bytes: Uint8Array }
   /**
    * Tools for sessions of a workspace folder, or of what stands for it on this runner. `known`: the specs that a session which began
-   * elsewhere has. `tell` is for people: what could not be had.
+   * elsewhere has. `tell` is for people: what could not be had. `origin` absent: the session begins here.
    */
   tools: (
     folder: string,
-    how: { known?: readonly ToolSpec[]; tell: (text: string) => void },
+    how: { known?: readonly ToolSpec[]; origin?: Origin; tell: (text: string) => void },
   ) => Promise<Tool[]>
   /** Permission rules of that folder's config. */
-  rules: (folder: string) => Promise<Rule[]>
+  rules: (folder: string, origin?: Origin) => Promise<Rule[]>
   /**
    * `settings`: of the start command; its `place`, `worktree` or `in-place`, comes before the config's.
    * Throws BatonError `workspace-missing`, `workspace-not-git`, `workspace-in-use`, `workspace-unfit`, `bad-input`.
