@@ -25,6 +25,20 @@ describe('a form from a JSON Schema', () => {
     expect(formOf(undefined)).toBeUndefined()
   })
 
+  test('C24: what the agent owns is shown, and there is no field for it', () => {
+    const state = { enum: ['open', 'done'], readOnly: true }
+    const properties = { text: { type: 'string' }, state }
+    const form = formOf({ type: 'object', properties, required: ['text', 'state'] }) as Form
+    expect(form).toMatchObject({ fields: [{ field: { as: 'text' } }, { field: { as: 'owned' } }] })
+    expect(problemsOf(form, { text: 'a' })).toEqual([])
+    expect(formOf({ type: 'object', properties: { state } })).toMatchObject({
+      fields: [{ field: { as: 'owned' } }],
+    })
+    expect(formOf({ type: 'string', readOnly: true })).toEqual({ as: 'one', field: { as: 'owned' } })
+    expect(formOf({ type: 'array', readOnly: true })).toEqual({ as: 'one', field: { as: 'owned' } })
+    expect(formOf({ ...SETTINGS_SCHEMA, readOnly: true })).toEqual({ as: 'one', field: { as: 'owned' } })
+  })
+
   test('a single value has one field', () => {
     expect(formOf({ type: 'array', items: { enum: ['a', 'b'] } })).toEqual({
       as: 'one',

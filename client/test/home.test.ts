@@ -5,7 +5,7 @@ import { homecomings, homecomingWords } from '../src/store/home.ts'
 import type { OutboxItem } from '../src/store/outbox.ts'
 
 const runner = (device: string, away: string[], online = true): Runner =>
-  ({ device, online, about: { name: device, pools: [], away } }) as unknown as Runner
+  ({ device, online, capacity: 4, about: { name: device, pools: [], away } }) as unknown as Runner
 const session = (sid: string, holder: string | undefined, status = 'running'): SessionInfo =>
   ({ sid, holder, status }) as unknown as SessionInfo
 
@@ -23,10 +23,12 @@ test('C27: a runner that is back offers what went on elsewhere: not what has end
   expect(one && homecomingWords(one)).toBe('laptop is back. 2 of its sessions went on elsewhere.')
 })
 
-test('C27: what is on its way or put off is offered no more; a runner that is away offers nothing', () => {
+test('C27: what is on its way or put off is offered no more; a runner that is away, or leaving, offers nothing', () => {
   const back = [runner('laptop', ['a', 'e'])]
   const moving = [{ sid: 'a', shown: { as: 'move', label: 'laptop' }, state: 'sent' }] as OutboxItem[]
   expect(homecomings(back, sessions, moving, new Set()).map(({ sids }) => sids)).toEqual([['e']])
   expect(homecomings(back, sessions, moving, new Set(['e']))).toEqual([])
   expect(homecomings([runner('laptop', ['a'], false)], sessions, [], new Set())).toEqual([])
+  const leaving = { ...runner('laptop', ['a']), capacity: 0 }
+  expect(homecomings([leaving], sessions, [], new Set())).toEqual([])
 })

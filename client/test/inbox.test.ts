@@ -1,6 +1,5 @@
 import type { SessionInfo } from '@baton/shared/protocol.ts'
 import { expect, test } from 'vitest'
-import { titleOf } from '@baton/shared/view/sessions.ts'
 import { inboxRows } from '../src/store/inbox.ts'
 import type { OutboxItem } from '../src/store/outbox.ts'
 
@@ -75,11 +74,4 @@ test('a refused message brings its session to the top', () => {
 test('a session of unreadable metadata is still listed', () => {
   const rows = inboxRows([session('odd', 'idle')], () => undefined, [])
   expect(rows.parked[0]?.title).toMatch(/can’t read/)
-})
-
-test('a title is the first line of the prompt, cut at a word', () => {
-  expect(titleOf('  Fix the build\nand more')).toBe('Fix the build')
-  const long = titleOf('word '.repeat(40))
-  expect(long.length).toBeLessThanOrEqual(81)
-  expect(long).toMatch(/word…$/)
 })

@@ -87,6 +87,35 @@ describe('A9: a document', () => {
     })
   })
 
+  test("what its schema calls read-only is the agent's: no change of a person's touches it", () => {
+    const owned = {
+      type: 'object',
+      properties: {
+        note: { type: 'string' },
+        state: { enum: ['open', 'done'], readOnly: true },
+        by: { type: 'object', properties: { name: { type: 'string', readOnly: true } } },
+      },
+      required: ['state'],
+    } as const
+    let made: Document<{ state: 'open' | 'done'; note?: string }> | undefined
+    const session = run(() => {
+      made = document('plan', { schema: owned, initial: { state: 'open', by: { name: 'agent' } } })
+    })
+    const change = (command: string, version: number, value: Json): void =>
+      session.send({ type: 'document', now: 1, command, name: 'plan', version, value })
+    change('c1', 1, { state: 'done', by: { name: 'agent' } })
+    change('c2', 1, { state: 'open', by: { name: 'me' } })
+    change('c3', 1, { state: 'open' })
+    change('c4', 1, { state: 'open', by: { name: 'agent' }, note: 'mine' })
+    expect(states(session).slice(1)).toMatchObject([
+      { version: 1, command: 'c1', refused: "state is the agent's alone." },
+      { version: 1, command: 'c2', refused: "by.name is the agent's alone." },
+      { version: 1, command: 'c3', refused: "by.name is the agent's alone." },
+      { version: 2, command: 'c4', value: { note: 'mine' } },
+    ])
+    expect(() => made?.set({ state: 'done' })).not.toThrow()
+  })
+
   test("a person's change becomes a version, or is refused with the reason; the agent hears of the first", () => {
     const heard: Json[] = []
     const session = run(() => {

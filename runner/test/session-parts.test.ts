@@ -4,12 +4,12 @@ import { bash } from '../src/tools/bash.ts'
 import { describe, expect, it } from 'vitest'
 import { callDigest, EMPTY_CONVERSATION, extendConversation } from '@baton/shared/digest.ts'
 import { BatonError } from '@baton/shared/errors.ts'
-import type { EffectRequest, LlmInput, Message } from '@baton/shared/guest.ts'
+import type { EffectRequest, Json, LlmInput, Message } from '@baton/shared/guest.ts'
 import { newAccount, newDevice, signDecision } from '@baton/shared/keys.ts'
 import { Checkpoints } from '../src/session/checkpoints.ts'
 import { Conversations } from '../src/session/conversations.ts'
 import { objectionTo } from '../src/session/decisions.ts'
-import { Effects } from '../src/session/effects.ts'
+import { Effects, outcomeDraft } from '../src/session/effects.ts'
 import { carryAsks, Diverged, sortAsks, stopUnbegun } from '../src/session/asks.ts'
 import type { RelayLink } from '../src/session/link.ts'
 import type { Live } from '../src/session/live.ts'
@@ -225,4 +225,38 @@ it('I11: a checkpoint that could not be sent is sent with the next', async () =>
   down = false
   expect(await checkpoints.store(workspace)).toMatchObject({ kind: 'checkpoint', body: { commit: oid } })
   expect(await checkpoints.store(workspace)).toBeUndefined()
+})
+
+describe('C28: a result too long for its entry', () => {
+  const stored = async (result: Json) => {
+    const store = { blobs: { put: async () => 'b'.repeat(64), get: async () => new Uint8Array() }, sid: 's' }
+    const ended = { effect: 1, performed: { result }, before: [], duration_ms: 1 }
+    const { body } = await outcomeDraft(ended, { ...store, key: new Uint8Array(32) }, 1, 0)
+    return body
+  }
+  const thinking = (text: string): Json => ({
+    type: 'thinking',
+    thinking: text,
+    signature: 's1gn'.repeat(9000),
+  })
+
+  it('shows by what the model said and thought: no signature, and no text twice', async () => {
+    const said = [thinking('Let me see.'), { type: 'text', text: 'I write it.' }]
+    expect(await stored({ content: said })).toMatchObject({
+      blob: { head: 'I write it.', tail: '', thoughts: 'Let me see.' },
+    })
+    const long = [thinking('Hm.'), { type: 'text', text: `begin ${'x'.repeat(40_000)} end` }]
+    const body = await stored({ content: long })
+    expect(body).toMatchObject({
+      blob: { head: expect.stringMatching(/^begin x/), tail: expect.stringMatching(/x end$/) },
+    })
+    expect(JSON.stringify(body)).not.toContain('s1gn')
+  })
+
+  it('of a tool shows by its text', async () => {
+    const detail = { diff: 'y'.repeat(40_000) }
+    expect(await stored({ text: 'Edited.', is_error: false, detail })).toMatchObject({
+      blob: { head: 'Edited.', tail: '' },
+    })
+  })
 })

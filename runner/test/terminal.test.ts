@@ -85,6 +85,22 @@ describe('text', () => {
     }
   })
 
+  it('C28: a thought is dim, and shows its beginning until it is opened', () => {
+    const words = Array.from({ length: 60 }, (_, i) => `word${i}`).join(' ')
+    const item = { kind: 'thought' as const, id: 'e1t', at: 0, text: words }
+    const nameOf = (id: string): string => id
+    const closed = itemLines(item, { width: 40, isOpen: false, nameOf })
+    const open = itemLines(item, { width: 40, isOpen: true, nameOf })
+    expect(plain(closed).at(-1)).toMatch(/^… \d+ more lines of thought$/)
+    expect(closed.length).toBeLessThan(open.length)
+    expect(plain(open).join(' ')).toContain('word59')
+    for (const { as } of [...closed, ...open].flat()) expect(as).toBe('dim')
+    expect(plain(itemLines({ ...item, text: 'I look.' }, { width: 40, isOpen: false, nameOf }))).toEqual([
+      '',
+      'I look.',
+    ])
+  })
+
   it('V6, C11: a call that a person decides about shows whole, with disguises made visible', () => {
     const [command] = plain(callLines('bash', { command: 'ls \x1b[8m; rm -rf ~', timeout_ms: 5 }, 80))
     expect(command).toBe('ls ⟨U+001B⟩[8m; rm -rf ~')

@@ -208,8 +208,17 @@ export const Intent = v.object({
 })
 export type Intent = v.InferOutput<typeof Intent>
 
-/** A result too long for an entry: a sealed blob, with its first and last characters for display. */
-export const BlobResult = v.object({ hash: Hash, bytes: count, head: v.string(), tail: v.string() })
+/**
+ * A result too long for an entry: a sealed blob, with the first and last characters of its text for display; without `tail` the
+ * head is all of the text. `thoughts`: of a model's answer, the beginning of what it said while it thought.
+ */
+export const BlobResult = v.object({
+  hash: Hash,
+  bytes: count,
+  head: v.string(),
+  tail: v.string(),
+  thoughts: v.optional(v.string()),
+})
 
 export const Outcome = v.object({
   effect: count,

@@ -32,7 +32,7 @@ export function BlobText({
   if (state.text !== undefined) return <>{children(state.text)}</>
   return (
     <>
-      {children(`${blob.head}\n…\n${blob.tail}`)}
+      {children([blob.head, blob.tail].filter(Boolean).join('\n…\n'))}
       {state.problem && <p className="small problem">{state.problem}</p>}
       <button type="button" className="button bare" disabled={state.loading} onClick={() => void load()}>
         {state.loading ? 'Loading…' : `Load all of it (${size(blob.bytes)})`}

@@ -2,6 +2,7 @@ import type { Json } from '@baton/shared/guest.ts'
 import { useState, type ReactElement } from 'react'
 import { blank, typedNumber, wordOf, type Field, type Form, type Scalar } from '../store/form.ts'
 import { Icon } from './icons.tsx'
+import { Markdown } from './Markdown.tsx'
 
 /** The fields of a document; each change gives the whole value anew. */
 export function NoteForm({
@@ -54,6 +55,8 @@ interface FieldProps<F> {
 
 function FieldView({ field, value, disabled, label, onChange }: FieldProps<Field>): ReactElement {
   switch (field.as) {
+    case 'owned':
+      return <Owned value={value} label={label} />
     case 'fixed':
       return (
         <div>
@@ -78,6 +81,21 @@ function FieldView({ field, value, disabled, label, onChange }: FieldProps<Field
         </label>
       )
   }
+}
+
+/** What only the agent changes, as text where it is one. */
+function Owned({ value, label }: { value: Json | undefined; label: string }): ReactElement {
+  const isText = typeof value === 'string'
+  return (
+    <div role="group" aria-label={label}>
+      <p className="small quiet">{label}</p>
+      {isText ? (
+        <Markdown text={value} />
+      ) : (
+        <pre className="fixed wrap">{JSON.stringify(value ?? null, null, 2)}</pre>
+      )}
+    </div>
+  )
 }
 
 function ListView({

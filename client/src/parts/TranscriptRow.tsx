@@ -9,6 +9,7 @@ import { useNow } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Markdown } from './Markdown.tsx'
 import { SentPhotos } from './Photos.tsx'
+import { Thought } from './Thought.tsx'
 import { ToolLine } from './ToolLine.tsx'
 
 /** What stands at the end of a transcript while it goes on. */
@@ -63,6 +64,8 @@ export const TranscriptRow = memo(function TranscriptRow({
           )}
         </div>
       )
+    case 'thought':
+      return <Thought text={row.text} open={open} onToggle={() => onToggle(row.id)} />
     case 'live':
       return (
         <div className="line-text live">

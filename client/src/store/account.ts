@@ -2,6 +2,7 @@
 import type { ConnectionState } from '@baton/shared/connection.ts'
 import type { DeviceAbout, RunnerAbout } from '@baton/shared/journal.ts'
 import type { DeviceInfo, Notice, RunnerInfo } from '@baton/shared/protocol.ts'
+import { isTaking } from '@baton/shared/view/runners.ts'
 import type { Seen } from './db.ts'
 
 /** `about` is undefined when this device can't read it. */
@@ -47,11 +48,12 @@ export function nameOf(id: string, runners: readonly Runner[], devices: readonly
   )
 }
 
-/** Names of the pools that runners announce, each once, with how many of their runners are online. */
+/** Names of the pools that runners announce, each once, with how many of their runners are online and stay so. */
 export function poolsOf(runners: readonly Runner[]): { name: string; online: number }[] {
   const pools = new Map<string, number>()
-  for (const { about, online } of runners) {
-    for (const pool of about?.pools ?? []) pools.set(pool, (pools.get(pool) ?? 0) + (online ? 1 : 0))
+  for (const runner of runners) {
+    for (const pool of runner.about?.pools ?? [])
+      pools.set(pool, (pools.get(pool) ?? 0) + (isTaking(runner) ? 1 : 0))
   }
   return [...pools].map(([name, online]) => ({ name, online }))
 }

@@ -9,8 +9,8 @@ export type Scalar =
   | { as: 'switch' }
   | { as: 'choice'; options: readonly Json[] }
 
-/** `fixed`: shown as JSON, and not to be changed here. */
-export type Field = Scalar | { as: 'list'; of: Scalar } | { as: 'fixed' }
+/** `owned`: the agent's alone (`readOnly`). `fixed`: no field fits it. Both are shown, and not to be changed here. */
+export type Field = Scalar | { as: 'list'; of: Scalar } | { as: 'owned' } | { as: 'fixed' }
 
 export interface NamedField {
   name: string
@@ -23,9 +23,10 @@ export interface NamedField {
 /** `one`: the document is a single value; `many`: an object of them. */
 export type Form = { as: 'one'; field: Field } | { as: 'many'; fields: readonly NamedField[] }
 
-/** Undefined: nothing of the document can be changed by a form. */
+/** Undefined: no field fits anything of the document. */
 export function formOf(schema: Schema | undefined): Form | undefined {
   if (!schema) return undefined
+  if (schema['readOnly'] === true) return { as: 'one', field: { as: 'owned' } }
   const properties = schema['properties']
   if (schema['type'] !== 'object') {
     const field = fieldOf(schema)
@@ -47,6 +48,7 @@ export function formOf(schema: Schema | undefined): Form | undefined {
 }
 
 function fieldOf(schema: Schema): Field {
+  if (schema['readOnly'] === true) return { as: 'owned' }
   const scalar = scalarOf(schema)
   if (scalar) return scalar
   const { type, items } = schema
@@ -75,7 +77,7 @@ export function problemsOf(form: Form, value: Json): string[] {
   const known = isSchema(value) ? value : {}
   return form.fields.flatMap(({ name, title, optional, field }) => {
     const typed = known[name]
-    if (typed === undefined) return optional || field.as === 'fixed' ? [] : [`${title} is missing.`]
+    if (typed === undefined) return optional || isShown(field) ? [] : [`${title} is missing.`]
     return problem(title, field, typed)
   })
 }
@@ -117,5 +119,7 @@ export function blank(field: Scalar): Json {
 
 const isSchema = (value: Json | undefined): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+/** Only shown: nothing that is typed can be wrong with it. */
+const isShown = ({ as }: Field): boolean => as === 'fixed' || as === 'owned'
 const isPlain = (value: Json): boolean => typeof value !== 'object' || value === null
 const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '')

@@ -1,5 +1,6 @@
 /** Sessions that a runner can bring home: it was away, and they went on elsewhere. Pure. */
 import type { SessionInfo } from '@baton/shared/protocol.ts'
+import { isTaking } from '@baton/shared/view/runners.ts'
 import type { Runner } from './account.ts'
 import type { OutboxItem } from './outbox.ts'
 
@@ -22,8 +23,9 @@ export function homecomings(
   const going = new Set(
     outbox.flatMap(({ sid, shown, state }) => (shown.as === 'move' && state !== 'refused' ? [sid] : [])),
   )
-  return runners.flatMap(({ device, online, about }) => {
-    const away = new Set(online ? about?.away : [])
+  return runners.flatMap((runner) => {
+    const { device, about } = runner
+    const away = new Set(isTaking(runner) ? about?.away : [])
     const sids = sessions
       .filter(({ sid, holder, status }) => {
         const movable = status !== 'done' && status !== 'failed' && status !== 'moving'

@@ -25,9 +25,13 @@ const todoSchema = {
     additionalProperties: false,
   },
 } as const
+/** A person decides about a plan as a whole: what they approve is what the agent does. */
 const planSchema = {
   type: 'object',
-  properties: { text: { type: 'string' }, state: { enum: ['proposed', 'approved', 'declined'] } },
+  properties: {
+    text: { type: 'string', title: 'Plan', readOnly: true },
+    state: { enum: ['proposed', 'approved', 'declined'], title: 'State', readOnly: true },
+  },
   required: ['text', 'state'],
   additionalProperties: false,
 } as const

@@ -5,7 +5,7 @@
 import type { DocumentMessage, DocumentState, Json } from '@baton/shared/guest.ts'
 import { ask } from './effects.ts'
 import { session } from './session.ts'
-import { assertSchema, misfit, type FromSchema, type JsonSchema } from './schema.ts'
+import { assertSchema, misfit, touched, type FromSchema, type JsonSchema } from './schema.ts'
 
 /** Bytes of a value as JSON, and of a schema: so much fits into an entry and into a person's command. */
 const VALUE_BYTES_MAX = 88 << 10
@@ -81,7 +81,10 @@ export class Document<T> {
           `The document has changed meanwhile: you saw version ${version}, it is at ${this.#version}.`,
         )
       }
-      this.#become(this.#check(value), command)
+      const next = this.#check(value)
+      const owned = this.#schema && touched(this.#schema, this.#value, next)
+      if (owned !== undefined) throw new DocumentRefused(`${owned}.`)
+      this.#become(next, command)
     } catch (error) {
       if (!(error instanceof Error)) throw error
       this.#tell({ command, refused: error.message })

@@ -1,6 +1,6 @@
 /**
  * A part of JSON Schema, as much as documents and forms need: `type`, `properties`, `required`, `additionalProperties`, `items`,
- * `enum`, `const`, lengths, bounds, `pattern`, `anyOf`. A word that is not known is refused when the schema is read: what is not
+ * `enum`, `const`, lengths, bounds, `pattern`, `anyOf`, `readOnly`. A word that is not known is refused when the schema is read: what is not
  * checked must not look as if it were.
  */
 import type { Json } from '@baton/shared/guest.ts'
@@ -42,7 +42,7 @@ type ObjectOf<P, R> = Flat<
 const ANNOTATIONS = ['$schema', '$id', 'title', 'description', 'default', 'examples', 'format', 'deprecated']
 const CHECKED = [
   ...['type', 'properties', 'required', 'additionalProperties', 'items', 'enum', 'const', 'anyOf', 'pattern'],
-  ...['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum'],
+  ...['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'readOnly'],
 ]
 const KNOWN = new Set([...ANNOTATIONS, ...CHECKED])
 
@@ -82,6 +82,27 @@ export function misfit(schema: JsonSchema, value: unknown, at = ''): string | un
   if (typeof value === 'number') return misfitOfNumber(schema, value, say)
   if (Array.isArray(value)) return misfitOfList(schema, value, at, say)
   return isObject(value) ? misfitOfObject(schema, value, at, say) : undefined
+}
+
+/**
+ * Which part that is `readOnly` a person's change touches, in words; undefined when it touches none. Looks into objects; a list
+ * is as a whole what its own schema says.
+ */
+export function touched(schema: JsonSchema, before: unknown, after: unknown, at = ''): string | undefined {
+  if (schema['readOnly'] === true) {
+    return isEqual(before, after) ? undefined : `${at === '' ? 'It' : at} is the agent's alone`
+  }
+  const { properties } = schema
+  if (!isObject(properties)) return undefined
+  // One that is not there has nothing in it: to take away or to add what is the agent's touches it, too.
+  const was = isObject(before) ? before : {}
+  const is = isObject(after) ? after : {}
+  for (const [name, inner] of Object.entries(properties)) {
+    if (!isObject(inner)) continue
+    const wrong = touched(inner, was[name], is[name], at === '' ? name : `${at}.${name}`)
+    if (wrong !== undefined) return wrong
+  }
+  return undefined
 }
 
 type Say = (words: string) => string

@@ -1,8 +1,8 @@
 /** Effects, from intent to outcome, read into a transcript: a call and its approval are one item. */
 import type { Intent, Outcome } from '../journal.ts'
-import type { TextItem, ToolItem } from './items.ts'
+import type { TextItem, ThoughtItem, ToolItem } from './items.ts'
 import type { Draft, OpenEffect, Retrying } from './model.ts'
-import { readApproval, readModelText, readToolResult } from './results.ts'
+import { readApproval, readModelSaid, readToolResult, type Said } from './results.ts'
 
 export function intent(draft: Draft, body: Intent, seq: number, at: number): void {
   draft.effects = Math.max(draft.effects, body.effect)
@@ -119,11 +119,30 @@ function modelOutcome(draft: Draft, open: OpenEffect, body: Outcome, seq: number
     return
   }
   if (body.blob) {
-    draft.items.push({ kind: 'text', id, at, text: '', blob: body.blob, repeated })
+    const { thoughts, ...blob } = body.blob
+    if (thoughts !== undefined) draft.items.push({ kind: 'thought', id: `${id}t`, at, text: thoughts })
+    // Without an end the beginning is all of it: what made the answer long is a call, and that has an item of its own.
+    if (blob.tail !== '') draft.items.push({ kind: 'text', id, at, text: '', blob, repeated })
+    else if (blob.head !== '') draft.items.push({ kind: 'text', id, at, text: blob.head, repeated })
     return
   }
-  const text = readModelText(body.result)
-  if (text !== '') draft.items.push({ kind: 'text', id, at, text, repeated })
+  draft.items.push(...saidItems(readModelSaid(body.result), id, at, repeated))
+}
+
+/** The requests that were asked again are told once, with the first text. */
+function saidItems(
+  said: readonly Said[],
+  id: string,
+  at: number,
+  repeated: number,
+): (TextItem | ThoughtItem)[] {
+  let texts = 0
+  return said.map(({ as, text }, i) => {
+    if (as === 'thought') return { kind: 'thought', id: `${id}t${i}`, at, text }
+    return texts++ === 0
+      ? { kind: 'text', id, at, text, repeated }
+      : { kind: 'text', id: `${id}x${i}`, at, text, repeated: 0 }
+  })
 }
 
 /** The stop is received before the outcome is written, but what it cut off was said, and shown, before it. */

@@ -32,6 +32,12 @@ export interface TextItem extends Base {
   blob?: BlobRef
 }
 
+/** What the model said while it thought, between its calls or before its answer: never the answer itself. */
+export interface ThoughtItem extends Base {
+  kind: 'thought'
+  text: string
+}
+
 export interface ToolResultView {
   text: string
   is_error: boolean
@@ -96,7 +102,8 @@ export interface UnreadableItem extends Base {
   kind: 'unreadable'
 }
 
-export type Item = PromptItem | TextItem | ToolItem | Handoff | EventItem | StopItem | UnreadableItem
+export type Item =
+  PromptItem | TextItem | ThoughtItem | ToolItem | Handoff | EventItem | StopItem | UnreadableItem
 
 /** A call that waits for a decision. */
 export interface Approval {

@@ -1,6 +1,6 @@
 /** Commands that were consumed, read into a transcript. */
-import type { Json } from '../guest.ts'
-import type { Received } from '../journal.ts'
+import type { ImageRef, Json } from '../guest.ts'
+import type { Copied, Received } from '../journal.ts'
 import type { Draft } from './model.ts'
 import { modeName } from './modes.ts'
 
@@ -10,7 +10,10 @@ export function received(draft: Draft, body: Received, seq: number, at: number):
     case 'start':
       draft.workspace = body.command.workspace
       // A copied history has told the rest before.
-      if (body.copied) return
+      if (body.copied) {
+        renamePictures(draft, body.copied.blobs)
+        return
+      }
       draft.mode = body.command.mode
       draft.settings = body.command.settings ?? {}
       draft.access = new Map(body.start?.tools.map(({ name, access }) => [name, access]))
@@ -74,6 +77,17 @@ export function received(draft: Draft, body: Received, seq: number, at: number):
       // A kind that is added and not shown here does not compile.
       body satisfies never
   }
+}
+
+/** Pictures of a copied history stand under the names that they had in its origin: here they are stored under others. */
+function renamePictures(draft: Draft, blobs: Copied['blobs']): void {
+  const here = (images: readonly ImageRef[]): ImageRef[] =>
+    images.map((image) => ({ ...image, blob: blobs[image.blob] ?? image.blob }))
+  draft.items = draft.items.map((item) => {
+    if (item.kind === 'prompt' && item.images) return { ...item, images: here(item.images) }
+    if (item.kind !== 'tool' || !item.result?.images) return item
+    return { ...item, result: { ...item.result, images: here(item.result.images) } }
+  })
 }
 
 const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))

@@ -7,17 +7,45 @@ import type { ToolResultView } from './items.ts'
 const json = v.custom<Json>((value) => value !== undefined)
 
 const Content = v.object({
-  content: v.array(v.looseObject({ type: v.string(), text: v.optional(v.string()) })),
+  content: v.array(
+    v.looseObject({ type: v.string(), text: v.optional(v.string()), thinking: v.optional(v.string()) }),
+  ),
 })
 
-/** The text blocks of a model's answer, as one Markdown text. Calls have items of their own. */
-export function readModelText(result: Json | undefined): string {
+/** What a model said, in its order. Some models say what they do between two calls only in their thinking. */
+export interface Said {
+  as: 'text' | 'thought'
+  text: string
+}
+
+/**
+ * Texts and readable thoughts of a model's answer, neighbours of one kind as one Markdown text. Calls have items of their own;
+ * signatures and redacted thinking are nobody's to read.
+ */
+export function readModelSaid(result: Json | undefined): Said[] {
   const parsed = v.safeParse(Content, result)
-  if (!parsed.success) return asText(result)
-  return parsed.output.content
-    .flatMap((block) => (block.type === 'text' && block.text ? [block.text] : []))
-    .join('\n\n')
-    .trim()
+  if (!parsed.success)
+    return [{ as: 'text' as const, text: asText(result) }].filter(({ text }) => text !== '')
+  const said: Said[] = []
+  for (const { type, text, thinking } of parsed.output.content) {
+    const as = type === 'thinking' ? 'thought' : 'text'
+    const words = (type === 'text' ? text : type === 'thinking' ? thinking : undefined)?.trim() ?? ''
+    const last = said.at(-1)
+    if (words === '') continue
+    if (last?.as === as) last.text += `\n\n${words}`
+    else said.push({ as, text: words })
+  }
+  return said
+}
+
+/** The text blocks of a model's answer, as one Markdown text: the answer itself, without thoughts. */
+export function readModelText(result: Json | undefined): string {
+  return textsOf(readModelSaid(result), 'text')
+}
+
+/** All that was said in one way, as one text. */
+export function textsOf(said: readonly Said[], as: Said['as']): string {
+  return said.flatMap((one) => (one.as === as ? [one.text] : [])).join('\n\n')
 }
 
 const ToolResult = v.object({

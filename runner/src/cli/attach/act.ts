@@ -390,7 +390,8 @@ export class Acts {
   }
 
   #toggleNewest(): void {
-    this.#toggle(this.#host.state.live.transcript.items.findLast(isOpenable)?.id)
+    const { items } = this.#host.state.live.transcript
+    this.#toggle(items.findLast((item) => item.kind !== 'thought' && isOpenable(item))?.id)
   }
 
   #toggleAll(): void {
@@ -400,5 +401,5 @@ export class Acts {
 }
 
 function isOpenable(item: Item): boolean {
-  return item.kind === 'tool' || (item.kind === 'text' && item.blob !== undefined)
+  return item.kind === 'tool' || item.kind === 'thought' || (item.kind === 'text' && item.blob !== undefined)
 }

@@ -91,7 +91,11 @@ export class PlainAttach {
 
   #print(item: Item): void {
     const nameOf = (device: string): string => this.#names.get(device) ?? device.slice(0, 8)
-    const lines = itemLines(item, { width: width(), isOpen: item.kind === 'tool', nameOf })
+    const lines = itemLines(item, {
+      width: width(),
+      isOpen: item.kind === 'tool' || item.kind === 'thought',
+      nameOf,
+    })
     write(text(lines))
   }
 

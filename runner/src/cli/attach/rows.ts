@@ -2,7 +2,7 @@
 import type { Json } from '@baton/shared/guest.ts'
 import { callBody, revealed, targetOf, verbOf } from '@baton/shared/view/call.ts'
 import { diffLines } from '@baton/shared/view/diff.ts'
-import type { Item, TextItem, ToolItem } from '@baton/shared/view/items.ts'
+import type { Item, TextItem, ThoughtItem, ToolItem } from '@baton/shared/view/items.ts'
 import { duration, size } from '@baton/shared/view/units.ts'
 import { handoffWords } from '@baton/shared/view/words.ts'
 import { markdownLines } from '../term/markdown.ts'
@@ -21,6 +21,7 @@ export interface RowContext {
 /** Lines of output that an opened call shows; the rest is a `baton log` away. */
 const OPEN_LINES_MAX = 500
 const LIVE_LINES = 3
+const THOUGHT_LINES = 3
 const INDENT: Line = [{ text: '  ' }]
 
 export function itemLines(item: Item, context: RowContext): Line[] {
@@ -35,6 +36,8 @@ export function itemLines(item: Item, context: RowContext): Line[] {
     }
     case 'text':
       return [[], ...textLines(item, context)]
+    case 'thought':
+      return [[], ...thoughtLines(item, context)]
     case 'tool':
       return toolLines(item, context)
     case 'handoff':
@@ -68,6 +71,17 @@ function textLines(item: TextItem, { width, whole }: RowContext): Line[] {
       ? []
       : [[{ text: `· ${item.repeated} requests were cut off and asked again.`, as: 'dim' }]]
   return [...markdownLines(text, width), ...again]
+}
+
+/** What the model said while it thought: dim, since it is not the answer; its beginning until it is opened. */
+function thoughtLines({ text }: ThoughtItem, { width, isOpen }: RowContext): Line[] {
+  const lines = markdownLines(text, width)
+  const shown = isOpen || lines.length <= THOUGHT_LINES + 1 ? lines : lines.slice(0, THOUGHT_LINES)
+  const more = lines.length - shown.length
+  return [
+    ...shown.map((line) => line.map(({ text: words }): Span => ({ text: words, as: 'dim' }))),
+    ...(more > 0 ? [[{ text: `… ${more} more lines of thought`, as: 'dim' }]] : []),
+  ]
 }
 
 const MARKS: Record<ToolItem['state'], Span> = {
@@ -135,7 +149,7 @@ function resultLines(item: ToolItem, { width, whole, live }: RowContext): Line[]
   const text =
     whole ??
     item.result?.text ??
-    (blob ? `${blob.head}\n… (${size(blob.bytes)}) …\n${blob.tail}` : (live ?? ''))
+    (blob ? [blob.head, blob.tail].filter(Boolean).join(`\n… (${size(blob.bytes)}) …\n`) : (live ?? ''))
   const lines = clean(text).trimEnd().split('\n')
   const shown = lines.slice(0, OPEN_LINES_MAX)
   const more = lines.length - shown.length

@@ -1,5 +1,6 @@
 /** What a transcript tells beside its items: what runs, what is retried, documents, rules, usage. */
-import { readTodos, todoWords } from '@baton/shared/view/documents.ts'
+import type { Json } from '../src/guest.ts'
+import { readTodos, todoWords } from '../src/view/documents.ts'
 import {
   EMPTY,
   liveOutputs,
@@ -8,9 +9,10 @@ import {
   retryOf,
   withDelta,
   type Transcript,
-} from '@baton/shared/view/transcript.ts'
-import { contextWords, usageWords } from '@baton/shared/view/usage.ts'
-import { retryWords, todoOf } from '@baton/shared/view/words.ts'
+} from '../src/view/transcript.ts'
+import { readModelText } from '../src/view/results.ts'
+import { contextWords, usageWords } from '../src/view/usage.ts'
+import { retryWords, todoOf } from '../src/view/words.ts'
 import { describe, expect, test } from 'vitest'
 import { Journal } from './journal.ts'
 
@@ -256,15 +258,16 @@ describe('what nobody was asked for', () => {
   })
 })
 
+const start = (more: object) => ({
+  kind: 'start' as const,
+  id: 'start-00',
+  device: 'phone',
+  now: 0,
+  command: { agent: 'coder', workspace: '/w', mode: 'full' as const },
+  ...more,
+})
+
 test('a copy keeps the mode, rules and tools that its history tells of', () => {
-  const start = (more: object) => ({
-    kind: 'start' as const,
-    id: 'start-00',
-    device: 'phone',
-    now: 0,
-    command: { agent: 'coder', workspace: '/w', mode: 'full' as const },
-    ...more,
-  })
   const journal = new Journal().add(
     'received',
     start({
@@ -291,4 +294,79 @@ test('C22: the pictures of a prompt and of a result are named in the transcript'
     .call(1, 'read', { path: 'a.jpg' })
     .add('outcome', { effect: 1, now: 0, result: { text: 'a picture', is_error: false, images: [image] } })
   expect(read(journal).items).toMatchObject([{ images: [image] }, { result: { images: [image] } }])
+})
+
+test('X9: pictures of a copied history are named as they are stored in the copy, also in a copy of a copy', () => {
+  const [origin = '', first = '', second = '', other = ''] = ['a', 'b', 'c', 'd'].map((c) => c.repeat(64))
+  const image = (blob: string) => ({ blob, media_type: 'image/jpeg' as const })
+  const prompt = (journal: Journal, blob: string): Journal =>
+    journal.add('received', {
+      ...{ kind: 'prompt', id: `prompt-${journal.seq}`, device: 'phone', now: 0 },
+      command: { text: '', images: [image(blob)] },
+    })
+  const copied = (journal: Journal, blobs: Record<string, string>): Journal =>
+    journal.add('received', start({ copied: { seed: HASH, snapshot: 0, blobs } }))
+  const journal = prompt(new Journal(), origin)
+    .call(1, 'read', { path: 'a.jpg' })
+    .add('outcome', { effect: 1, now: 0, result: { text: '', is_error: false, images: [image(origin)] } })
+  copied(journal, { [origin]: first })
+  expect(read(journal).items).toMatchObject([
+    { images: [image(first)] },
+    { result: { images: [image(first)] } },
+  ])
+  prompt(journal, other)
+  copied(journal, { [origin]: second, [first]: second })
+  expect(read(journal).items).toMatchObject([
+    { images: [image(second)] },
+    { result: { images: [image(second)] } },
+    { images: [image(other)] },
+  ])
+})
+
+describe('C28: what a model said while it thought', () => {
+  const says = (content: Json[]): Transcript =>
+    read(new Journal().llm(1).add('outcome', { effect: 1, now: 0, result: { content }, repeated: 1 }))
+  const thinking = (text: string): Json => ({ type: 'thinking', thinking: text, signature: 'c2ln' })
+  const redacted = { type: 'redacted_thinking', data: 'ZGF0YQ' }
+  const text = (words: string): Json => ({ type: 'text', text: words })
+
+  test('stands apart from the answer, in its order', () => {
+    const { items } = says([
+      ...[thinking('First the tests.'), thinking('Then the mend.'), text('I'), text('look.')],
+      ...[{ type: 'tool_use', id: 'a', name: 'read', input: {} }, thinking('One more.'), text('Done.')],
+    ])
+    expect(items).toMatchObject([
+      { kind: 'thought', text: 'First the tests.\n\nThen the mend.' },
+      { kind: 'text', text: 'I\n\nlook.', repeated: 1 },
+      { kind: 'thought', text: 'One more.' },
+      { kind: 'text', text: 'Done.', repeated: 0 },
+    ])
+    expect(new Set(items.map(({ id }) => id)).size).toBe(4)
+  })
+
+  test('is no answer, and what nobody is to read shows nowhere', () => {
+    const content = [
+      redacted,
+      thinking('Hm.'),
+      thinking(''),
+      { type: 'tool_use', id: 'a', name: 'x', input: {} },
+    ]
+    expect(says(content).items.map(({ kind }) => kind)).toEqual(['thought'])
+    expect(readModelText({ content })).toBe('')
+    expect(JSON.stringify(says(content).items)).not.toMatch(/c2ln|ZGF0YQ/)
+    expect(says([redacted]).items).toEqual([])
+  })
+
+  test('of an answer too long for its entry shows by its beginning; a short text is whole without its blob', () => {
+    const blob = { hash: HASH, bytes: 90_000, head: 'I write it.', tail: '', thoughts: 'It is long.' }
+    const items = (of: typeof blob) =>
+      read(new Journal().llm(1).add('outcome', { effect: 1, now: 0, blob: of })).items
+    expect(items(blob)).toMatchObject([
+      { kind: 'thought', text: 'It is long.' },
+      { kind: 'text', text: 'I write it.' },
+    ])
+    expect(items(blob)[1]).not.toHaveProperty('blob')
+    expect(items({ ...blob, head: '' }).map(({ kind }) => kind)).toEqual(['thought'])
+    expect(items({ ...blob, tail: 'the end' })[1]).toMatchObject({ text: '', blob: { tail: 'the end' } })
+  })
 })

@@ -1,8 +1,8 @@
-import { newAccount, sessionKey } from '@baton/shared/keys.ts'
-import type { Entry } from '@baton/shared/protocol.ts'
-import { place, sealJson } from '@baton/shared/seal.ts'
+import { newAccount, sessionKey } from '../src/keys.ts'
+import type { Entry } from '../src/protocol.ts'
+import { place, sealJson } from '../src/seal.ts'
 import { expect, test } from 'vitest'
-import { readEntry } from '@baton/shared/view/entry.ts'
+import { readEntry } from '../src/view/entry.ts'
 
 const SID = 'session-one-0000'
 const key = sessionKey(newAccount(), SID)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { handoffWords } from '@baton/shared/view/words.ts'
-import type { Handoff, Item, ToolItem } from '@baton/shared/view/items.ts'
-import { EMPTY, isThinking, pendingApprovals, reduce, withDelta } from '@baton/shared/view/transcript.ts'
+import { handoffWords } from '../src/view/words.ts'
+import type { Handoff, Item, ToolItem } from '../src/view/items.ts'
+import { EMPTY, isThinking, pendingApprovals, reduce, withDelta } from '../src/view/transcript.ts'
 import { Journal } from './journal.ts'
 
 const transcriptOf = (journal: Journal): ReturnType<typeof reduce> => reduce(EMPTY, journal.entries)

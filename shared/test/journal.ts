@@ -1,8 +1,8 @@
 /** Opened entries for tests of the reducer, numbered as a journal numbers them. */
-import type { BodyOf } from '@baton/shared/entries.ts'
-import type { Json } from '@baton/shared/guest.ts'
-import type { SealedKind } from '@baton/shared/protocol.ts'
-import type { Read } from '@baton/shared/view/entry.ts'
+import type { BodyOf } from '../src/entries.ts'
+import type { Json } from '../src/guest.ts'
+import type { SealedKind } from '../src/protocol.ts'
+import type { Read } from '../src/view/entry.ts'
 
 const HASH = 'a'.repeat(64)
 
