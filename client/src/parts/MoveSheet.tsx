@@ -1,5 +1,6 @@
 import { poolTag } from '@baton/shared/keys.ts'
 import type { Placement } from '@baton/shared/protocol.ts'
+import { isTaking, presenceWords, roomWords } from '@baton/shared/view/runners.ts'
 import { useState, type ReactElement } from 'react'
 import { isCloud, poolsOf, type Runner } from '../store/account.ts'
 import { Icon } from './icons.tsx'
@@ -26,11 +27,11 @@ export function destinationsOf(
     .map((runner) => ({
       id: runner.device,
       label: runner.about?.name ?? '',
-      about: runner.online
-        ? `online · ${runner.held} of ${runner.capacity} sessions`
-        : 'away; it moves when it is back',
+      about: isTaking(runner)
+        ? `online · ${roomWords(runner)} sessions`
+        : `${presenceWords(runner)}; it moves when it is back`,
       icon: isCloud(runner) ? ('cloud' as const) : ('laptop' as const),
-      online: runner.online,
+      online: isTaking(runner),
       to: { prefer: runner.device },
     }))
     .toSorted((a, b) => Number(b.online) - Number(a.online))

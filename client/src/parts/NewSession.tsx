@@ -6,6 +6,7 @@ import type { Runner } from '../store/account.ts'
 import type { LastUsed } from '../store/db.ts'
 import { NEW_SESSION } from '../store/drafts.ts'
 import { modeName } from '@baton/shared/view/modes.ts'
+import { isTaking, presenceWords } from '@baton/shared/view/runners.ts'
 import { Composer } from './Composer.tsx'
 import { usePaired, useRunners } from './hooks.ts'
 
@@ -14,8 +15,7 @@ const ModeSheet = lazy(() => import('./ModeSheet.tsx'))
 /** What a new session starts with: what was used last where it still exists, else the first runner that is online. */
 export function defaultsOf(runners: readonly Runner[], last: Partial<LastUsed>): LastUsed | undefined {
   const able = runners.filter((runner) => (runner.about?.workspaces.length ?? 0) > 0)
-  const runner =
-    able.find(({ device }) => device === last.runner) ?? able.find(({ online }) => online) ?? able[0]
+  const runner = able.find(({ device }) => device === last.runner) ?? able.find(isTaking) ?? able[0]
   const workspaces = runner?.about?.workspaces ?? []
   const workspace = workspaces.find(({ path }) => path === last.workspace) ?? workspaces[0]
   if (!runner || !workspace) return undefined
@@ -27,8 +27,7 @@ export function sameAgain(runners: readonly Runner[], old: Partial<LastUsed>): L
   const { workspace, mode = 'ask' } = old
   if (workspace === undefined) return undefined
   const able = runners.filter(({ about }) => about?.workspaces.some(({ path }) => path === workspace))
-  const runner =
-    able.find(({ device }) => device === old.runner) ?? able.find(({ online }) => online) ?? able[0]
+  const runner = able.find(({ device }) => device === old.runner) ?? able.find(isTaking) ?? able[0]
   return runner && { runner: runner.device, workspace, mode }
 }
 
@@ -70,9 +69,9 @@ export function NewSession(): ReactElement {
               value={use.runner}
               options={runners
                 .filter(({ about }) => about && about.workspaces.length > 0)
-                .map(({ device, about, online }) => [
-                  device,
-                  online ? (about?.name ?? '') : `${about?.name} (away)`,
+                .map((one) => [
+                  one.device,
+                  isTaking(one) ? (one.about?.name ?? '') : `${one.about?.name} (${presenceWords(one)})`,
                 ])}
               onPick={(device) => setChosen({ ...chosen, runner: device })}
             />

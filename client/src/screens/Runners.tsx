@@ -4,6 +4,7 @@ import { useCell, useNow, usePaired, useRunners } from '../parts/hooks.ts'
 import { Icon } from '../parts/icons.tsx'
 import { Link } from '../parts/Link.tsx'
 import { isCloud, type Runner } from '../store/account.ts'
+import { isTaking, presenceWords, roomWords } from '@baton/shared/view/runners.ts'
 import { ago } from '@baton/shared/view/units.ts'
 
 export function Runners(): ReactElement {
@@ -45,7 +46,7 @@ export function Runners(): ReactElement {
 function RunnerCard({ runner }: { runner: Runner }): ReactElement {
   const { hub } = usePaired()
   const now = useNow()
-  const { about, online, since, held, capacity } = runner
+  const { about, since } = runner
   const sessions = useCell(hub.seen).sessions.filter(({ holder }) => holder === runner.device)
   return (
     <>
@@ -53,15 +54,13 @@ function RunnerCard({ runner }: { runner: Runner }): ReactElement {
         <Icon name={isCloud(runner) ? 'cloud' : 'laptop'} />
         <h2 className="ellipsis">{about?.name ?? runner.device.slice(0, 6)}</h2>
         <span className="small quiet">
-          <span className={online ? 'chip-dot on' : 'chip-dot'} /> {online ? 'online' : 'away'} ·{' '}
+          <span className={isTaking(runner) ? 'chip-dot on' : 'chip-dot'} /> {presenceWords(runner)} ·{' '}
           {ago(since, now)}
         </span>
       </div>
       <dl className="facts small">
         <dt>Sessions</dt>
-        <dd>
-          {held} of {capacity}
-        </dd>
+        <dd>{roomWords(runner)}</dd>
         {about && about.pools.length > 0 && (
           <>
             <dt>Pools</dt>

@@ -3,6 +3,7 @@ import { BatonError } from '@baton/shared/errors.ts'
 import { poolTag } from '@baton/shared/keys.ts'
 import type { Placement } from '@baton/shared/protocol.ts'
 import type { Read } from '@baton/shared/view/entry.ts'
+import { isTaking } from '@baton/shared/view/runners.ts'
 import { duration, size } from '@baton/shared/view/units.ts'
 import { withAccount, type AccountView, type NamedRunner, type NamedSession } from './account.ts'
 import { parseFor } from './args.ts'
@@ -47,7 +48,7 @@ export function targetOf(
   to: string | undefined,
   holder: string | undefined,
 ): { where: Placement; label: string } {
-  const others = runners.filter((runner) => runner.online && runner.device !== holder)
+  const others = runners.filter((runner) => isTaking(runner) && runner.device !== holder)
   const named = runners.filter(({ about }) => about.name === to)
   const newest = named.toSorted((a, b) => Number(b.online) - Number(a.online) || b.since - a.since)[0]
   const runner = to === undefined ? others[0] : newest

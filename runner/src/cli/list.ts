@@ -1,7 +1,8 @@
 /** `baton ls`: the sessions, once or as they change. */
 import type { RunnerInfo, SessionInfo } from '@baton/shared/protocol.ts'
+import { isLeaving } from '@baton/shared/view/runners.ts'
 import { ago } from '@baton/shared/view/units.ts'
-import { inOrder, withAccount, type AccountView, type NamedSession } from './account.ts'
+import { inOrder, withAccount, type AccountView, type NamedRunner, type NamedSession } from './account.ts'
 import { parseFor } from './args.ts'
 import { print, table } from './output.ts'
 import { cleanLine, cut } from './term/text.ts'
@@ -15,33 +16,38 @@ export async function listSessions(args: string[]): Promise<number> {
   const { values } = parseFor('ls', args)
   return withAccount(values.data, async (view) => {
     const { sessions, runners } = await view.list()
-    const names = new Map(runners.map(({ device, about }) => [device, about.name]))
-    if (values.watch === true) return watch(view, sessions, names, values.json === true)
-    const rows = inOrder(sessions).map((session) => rowOf(session, names))
-    print(values.json, rows, textOf(rows))
+    const known = new Map(runners.map((runner) => [runner.device, runner]))
+    if (values.watch === true) return watch(view, sessions, known, values.json === true)
+    const rows = inOrder(sessions).map((session) => rowOf(session, known))
+    print(
+      values.json,
+      rows.map(({ row }) => row),
+      textOf(rows),
+    )
     return 0
   })
 }
 
-type Row = ReturnType<typeof rowOf>
+type Runners = ReadonlyMap<string, NamedRunner>
+type Listing = ReturnType<typeof rowOf>
 
-function rowOf(
-  { sid, status, holder, seq, pending, named, changed_at }: NamedSession,
-  names: ReadonlyMap<string, string>,
-) {
-  const runner = holder === undefined ? null : (names.get(holder) ?? holder.slice(0, SHORT))
-  return { sid, status, seq, pending, title: named.title, changed_at, runner }
+function rowOf({ sid, status, holder, seq, pending, named, changed_at }: NamedSession, runners: Runners) {
+  const known = holder === undefined ? undefined : runners.get(holder)
+  const runner = holder === undefined ? null : (known?.about.name ?? holder.slice(0, SHORT))
+  const row = { sid, status, seq, pending, title: named.title, changed_at, runner }
+  return { row, isLeaving: known !== undefined && isLeaving(known) }
 }
 
-function textOf(rows: readonly Row[], columns = process.stdout.columns): string {
+function textOf(rows: readonly Listing[], columns = process.stdout.columns): string {
   const now = Date.now()
-  const cells = rows.map(({ sid, status, runner, changed_at }) => [
-    ...[sid.slice(0, SHORT), status, cleanLine(runner ?? 'parked'), ago(changed_at, now)],
-  ])
+  const cells = rows.map(({ row: { sid, status, runner, changed_at }, isLeaving: leaving }) => {
+    const where = `${cleanLine(runner ?? 'parked')}${leaving ? ', leaving' : ''}`
+    return [sid.slice(0, SHORT), status, where, ago(changed_at, now)]
+  })
   const widest = [0, 1, 2, 3].map((i) => Math.max(8, ...cells.map((row) => row[i]?.length ?? 0)) + 2)
   const taken = widest.reduce((sum, width) => sum + width, 0)
   const room = columns === undefined ? Infinity : Math.max(TITLE_COLUMNS_MIN, columns - taken)
-  const lines = cells.map((row, i) => [...row, cut(cleanLine(rows[i]?.title ?? ''), room)])
+  const lines = cells.map((row, i) => [...row, cut(cleanLine(rows[i]?.row.title ?? ''), room)])
   return table(['session', 'status', 'runner', 'since', 'about'], lines)
 }
 
@@ -49,19 +55,23 @@ function textOf(rows: readonly Row[], columns = process.stdout.columns): string 
 function watch(
   view: AccountView,
   first: readonly NamedSession[],
-  known: ReadonlyMap<string, string>,
+  known: Runners,
   json: boolean,
 ): Promise<number> {
   const sessions = new Map(first.map((session) => [session.sid, session]))
-  const names = new Map(known)
+  const runners = new Map(known)
   const inPlace = process.stdout.isTTY && !json && process.env['TERM'] !== 'dumb'
   let height = 0
   let timer: ReturnType<typeof setTimeout> | undefined
   const show = (): void => {
     timer = undefined
-    const rows = inOrder([...sessions.values()]).map((session) => rowOf(session, names))
+    const rows = inOrder([...sessions.values()]).map((session) => rowOf(session, runners))
     if (!inPlace) {
-      print(json, rows, `${textOf(rows)}\n`)
+      print(
+        json,
+        rows.map(({ row }) => row),
+        `${textOf(rows)}\n`,
+      )
       return
     }
     const text = textOf(rows.slice(0, Math.max(1, process.stdout.rows - 2)))
@@ -71,7 +81,7 @@ function watch(
   const change = (): void => void (timer ??= setTimeout(show, SETTLE_MS))
   const heard = {
     session: (session: SessionInfo) => sessions.set(session.sid, view.named(session)),
-    runner: (runner: RunnerInfo) => names.set(runner.device, view.namedRunner(runner).about.name),
+    runner: (runner: RunnerInfo) => runners.set(runner.device, view.namedRunner(runner)),
   }
   show()
   return new Promise((resolve, reject) => {

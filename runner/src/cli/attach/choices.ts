@@ -2,6 +2,7 @@
 import { poolTag } from '@baton/shared/keys.ts'
 import type { Placement } from '@baton/shared/protocol.ts'
 import { MODES } from '@baton/shared/view/modes.ts'
+import { isLeaving, roomWords } from '@baton/shared/view/runners.ts'
 import { ago } from '@baton/shared/view/units.ts'
 import { inOrder } from '../account.ts'
 import { modeBody } from '../signed.ts'
@@ -27,12 +28,15 @@ export function chooseRunner(host: Host): void {
     host.say(`Moving to ${label}.`)
   }
   const online = [...runners.values()].filter((runner) => runner.online)
-  const others = online.filter(({ device }) => device !== holder)
+  const others = online
+    .filter(({ device }) => device !== holder)
+    .toSorted((a, b) => Number(isLeaving(a)) - Number(isLeaving(b)))
   const pools = [...new Set(online.flatMap(({ about }) => about.pools))]
   choose(host, 'Where should it run?', [
-    ...others.map(({ device, about, held, capacity }) => ({
-      ...{ label: about.name, about: `${about.platform} · holds ${held} of ${capacity}` },
-      pick: move(about.name, { prefer: device }),
+    ...others.map((runner) => ({
+      label: runner.about.name,
+      about: `${runner.about.platform} · ${isLeaving(runner) ? 'leaving' : `holds ${roomWords(runner)}`}`,
+      pick: move(runner.about.name, { prefer: runner.device }),
     })),
     ...pools.map((pool) => ({
       ...{ label: pool, about: 'pool' },

@@ -2,6 +2,7 @@
 import { Connection, type ConnectionState } from '@baton/shared/connection.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { SOCKET_PATH } from '@baton/shared/protocol.ts'
+import { isLeaving } from '@baton/shared/view/runners.ts'
 import { duration } from '@baton/shared/view/units.ts'
 import type { Identity, RelayFile } from '../../daemon/identity.ts'
 import type { Listed } from '../account.ts'
@@ -134,9 +135,11 @@ export function runners({ runners: all, sessions }: Listed): Finding {
     const away = all.length === 0 ? 'There is no runner.' : `None of ${all.length} runners is online.`
     return waits > 0 ? problem(`${away} ${waits} sessions wait for one.`, start) : warning(away, start)
   }
-  const words = online.map(
-    ({ about, held, capacity }) => `${about.name} (${about.platform}, ${about.model}, ${held}/${capacity})`,
-  )
+  const words = online.map((runner) => {
+    const { about, held, capacity } = runner
+    const room = isLeaving(runner) ? 'leaving' : `${held}/${capacity}`
+    return `${about.name} (${about.platform}, ${about.model}, ${room})`
+  })
   const says = cleanLine(words.join(', '))
   const full = online.every(({ held, capacity }) => held >= capacity)
   return full ? warning(`${says}: all are full.`, 'Start one more, or raise --capacity.') : ok(says)
