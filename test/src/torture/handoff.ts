@@ -330,8 +330,12 @@ function compared(
   return { interrupted, differences: differences.slice(0, 3) }
 }
 
-const COUNTS = new Set(['usage', 'cost_usd', 'before', 'after'])
+const COUNTS = new Set(['usage', 'cost_usd', 'before', 'after', 'tokens'])
 
-const withoutCounts = (key: string, value: unknown): unknown => (COUNTS.has(key) ? undefined : value)
+function withoutCounts(key: string, value: unknown): unknown {
+  if (COUNTS.has(key)) return undefined
+  const tellsOfTokens = typeof value === 'string' && value.startsWith('The conversation was compacted')
+  return tellsOfTokens ? 'The conversation was compacted.' : value
+}
 
 const cut = (text: string | undefined): string => (text ?? 'missing').slice(0, 300)
