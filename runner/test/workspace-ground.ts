@@ -104,6 +104,7 @@ export class Courier {
     const before = this.#last && tipOf(this.#last)
     this.packs.push(await bytesOf(await workspace.pack(tipOf(checkpoint), before, Infinity)))
     this.#last = checkpoint
+    await workspace.confirm?.(checkpoint)
     return checkpoint
   }
 }

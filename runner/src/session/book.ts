@@ -45,6 +45,11 @@ export class Book {
         live.previous = live.snapshot
         live.snapshot = seq
       }
+      // Nobody waits for it: closing the workspace does.
+      if (draft.kind === 'checkpoint') {
+        const { body } = draft
+        live.workspace.then((workspace) => workspace.confirm?.(body)).catch(() => undefined)
+      }
     })
   }
 

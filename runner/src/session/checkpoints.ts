@@ -41,7 +41,13 @@ export class Checkpoints {
 
   /** Stores the workspace's state; resolves with the entry to write, or undefined when nothing changed. */
   store(workspace: Workspace): Promise<Draft | undefined> {
-    const stored = this.#queue.then(() => this.#store(workspace))
+    const stored = this.#queue
+      .then(() => this.#store(workspace))
+      .catch(async (error: unknown) => {
+        // Another runner may go on from the checkpoint before, and then it has the say.
+        if (!(error instanceof BatonError) || error.code !== 'lease-lost') await workspace.hold?.()
+        throw error
+      })
     this.#queue = stored.catch(() => undefined)
     return stored
   }

@@ -2,7 +2,8 @@
  * One session's files at one runner: checkpoints taken from them, and checkpoints brought into them. With a checkout they are a work
  * tree of a git repository; without one a plain folder, of which only the shadow knows.
  */
-import { mkdir, readFile, rename, rmdir, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import * as v from 'valibot'
@@ -68,7 +69,9 @@ export class GitWorkspace implements Workspace {
   readonly #keeper: Keeper
   readonly #left: Left
   readonly #closing = new AbortController()
+  /** The last checkpoint that was taken here or came here, and the last of these that the journal is known to hold. */
   #last: Known | undefined
+  #safe: Known | undefined
   #headDate: { head: string; seconds: string } | undefined
   #index: { stamp: string; paths: ReadonlySet<string> } | undefined
   #commit: { basis: string; oid: string } | undefined
@@ -88,7 +91,7 @@ export class GitWorkspace implements Workspace {
     this.#refs = this.#checkout && new RefKeeper(this.#checkout, options.sid, options.shadow)
     this.#shadow = new Shadow({ ...options, dir: options.shadow })
     this.#keeper = new Keeper(options, this.#shadow)
-    this.#left = new Left(options.git, root)
+    this.#left = new Left(options.git, root, join(options.shadow, 'told'))
   }
 
   /** For a work tree or folder that exists. Touches neither its files nor HEAD. `ignore`: patterns, for a fresh shadow. */
@@ -129,10 +132,22 @@ export class GitWorkspace implements Workspace {
     return this.#alone(async () => {
       const { checkpoint, stored } = await this.#take()
       if (this.#last && isSame(this.#last, checkpoint)) return undefined
-      await this.#remember(checkpoint)
+      await this.#pin(checkpoint)
+      this.#last = checkpoint
       await this.#left.note(stored.large, this.#modules)
       return checkpoint
     })
+  }
+
+  async confirm(checkpoint: Checkpoint): Promise<void> {
+    const { kind, commit, tree, head, branch, state } = checkpoint
+    const known = { kind, commit, tree, head, branch, ...(state === undefined ? {} : { state }) }
+    // Unwritten, it costs a branch too many one day, never a file.
+    await this.#alone(() => this.#note(known)).catch(() => undefined)
+  }
+
+  async hold(): Promise<void> {
+    await writeFile(this.#holding, '').catch(() => undefined)
   }
 
   left(): string[] {
@@ -154,6 +169,7 @@ export class GitWorkspace implements Workspace {
   adopt(target: Checkpoint): Promise<string[]> {
     return this.#alone(async () => {
       const known = await this.#known()
+      if (known && isSame(known, target) && existsSync(this.#holding)) return []
       if (!(await this.#shadow.exists())) await this.#shadow.list(known?.tree ?? target.tree)
       const coming = await readExtras(this.#shadow, target.state)
       let here = await this.#take()
@@ -161,6 +177,7 @@ export class GitWorkspace implements Workspace {
       const position = { head: here.checkpoint.head, branch: here.checkpoint.branch }
       if (isSame(here.checkpoint, target) && known && isSame(known, target)) {
         this.#last = target
+        await this.#note(target)
         return []
       }
       const told = await this.#keeper.keep(here.checkpoint, target, known, here.extras.carried)
@@ -189,7 +206,7 @@ export class GitWorkspace implements Workspace {
     })
   }
 
-  /** The last checkpoint that was taken here or came here. */
+  /** The last checkpoint of the journal that was taken here or came here. */
   async knownCommit(): Promise<string | undefined> {
     const known = await this.#known()
     return known && (known.state ?? known.commit)
@@ -371,7 +388,7 @@ export class GitWorkspace implements Workspace {
   }
 
   async #known(): Promise<Known | undefined> {
-    if (this.#last) return this.#last
+    if (this.#safe) return this.#safe
     const text = await readFile(join(this.#options.shadow, 'checkpoint.json'), 'utf8').catch(() => undefined)
     if (text === undefined) return undefined
     const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), KnownCheckpoint), text)
@@ -379,18 +396,31 @@ export class GitWorkspace implements Workspace {
   }
 
   async #remember(checkpoint: Checkpoint): Promise<void> {
-    const { commit, state } = checkpoint
+    await this.#pin(checkpoint)
+    await this.#note(checkpoint)
+    this.#last = checkpoint
+  }
+
+  async #pin({ commit, state }: Checkpoint): Promise<void> {
     const name = `refs/baton/${this.#options.sid}`
     await this.#keeper.pin(`${name}/checkpoint`, commit)
     if (state !== undefined) await this.#keeper.pin(`${name}/state`, state)
+  }
+
+  async #note(known: Known): Promise<void> {
     const record = join(this.#options.shadow, 'checkpoint.json')
     try {
-      await writeFile(`${record}.new`, JSON.stringify(checkpoint))
+      await writeFile(`${record}.new`, JSON.stringify(known))
       await rename(`${record}.new`, record)
+      await rm(this.#holding, { force: true })
     } catch (error) {
       throw diskError(error)
     }
-    this.#last = checkpoint
+    this.#safe = known
+  }
+
+  get #holding(): string {
+    return join(this.#options.shadow, 'newest')
   }
 
   /** One thing at a time. */

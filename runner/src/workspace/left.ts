@@ -1,5 +1,5 @@
-/** What checkpoints leave behind, told to the person once. */
-import { existsSync } from 'node:fs'
+/** What checkpoints leave behind, told to the person once on each machine. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { listPaths, shownPath } from './byte-paths.ts'
 import type { GitProgram } from './git-program.ts'
@@ -9,12 +9,16 @@ import { CHANGE_BYTES_MAX, type Large } from './sizes.ts'
 export class Left {
   readonly #git: GitProgram
   readonly #root: string
-  readonly #told = new Set<string>()
+  /** Remembers over the stays on this machine. */
+  readonly #record: string
+  readonly #told: Set<string>
   #fresh: string[] = []
 
-  constructor(git: GitProgram, root: string) {
+  constructor(git: GitProgram, root: string, record: string) {
     this.#git = git
     this.#root = root
+    this.#record = record
+    this.#told = new Set(existsSync(record) ? readFileSync(record, 'utf8').split('\0') : [])
   }
 
   /** Notes what a checkpoint left behind. `modules`: paths of submodules. */
@@ -42,7 +46,16 @@ export class Left {
   }
 
   take(): string[] {
+    if (this.#fresh.length > 0) this.#remember()
     return this.#fresh.splice(0)
+  }
+
+  #remember(): void {
+    try {
+      writeFileSync(this.#record, [...this.#told].join('\0'))
+    } catch {
+      // It is told again: better twice than never.
+    }
   }
 
   #tellLarge(path: string, bytes: number, what: string): void {

@@ -53,6 +53,16 @@ export interface Workspace {
    * Throws BatonError `workspace-missing`, `workspace-unreadable`, `disk-full`, `internal`.
    */
   checkpoint(): Promise<Checkpoint | undefined>
+  /**
+   * The journal holds this checkpoint: from now on what is in it counts as safe. Until then coming back to an earlier one first
+   * keeps what is here (I11). Never rejects.
+   */
+  confirm?(checkpoint: Checkpoint): Promise<void>
+  /**
+   * What is here could not be stored: coming back to the checkpoint that was confirmed last leaves the files as they are, until
+   * another one is confirmed. Never rejects.
+   */
+  hold?(): Promise<void>
   /** What the last checkpoint left behind, in sentences for the person; said once for each thing. */
   left?(): string[]
   /**
