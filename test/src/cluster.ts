@@ -4,7 +4,7 @@
  */
 import type { Mode } from '@baton/shared/guest.ts'
 import { join } from 'node:path'
-import { newAccount, newDevice, type Account } from '@baton/shared/keys.ts'
+import { newAccount, newDevice, type Account, type Device } from '@baton/shared/keys.ts'
 import { saveIdentity, saveRelay } from '@baton/runner/daemon/identity.ts'
 import { TestClient } from './client.ts'
 import { alive, Ground, signal, type Model, type Relay } from './processes.ts'
@@ -15,6 +15,7 @@ import { until } from './until.ts'
 export interface ClusterRunner {
   name: string
   id: string
+  device: Device
   data: string
   process: Process
 }
@@ -26,6 +27,17 @@ export interface ClusterOptions {
   /** Short, so that what waits for its end does not wait long. */
   lease_ms?: number
   env?: NodeJS.ProcessEnv
+}
+
+interface RunnerOptions {
+  env?: NodeJS.ProcessEnv
+  /** With `device`: the runner of an earlier start, again. */
+  data?: string
+  device?: Device
+  /** Serves this folder instead of the cluster's repository. */
+  workspace?: string
+  args?: string[]
+  node?: string[]
 }
 
 export class Cluster implements AsyncDisposable {
@@ -72,11 +84,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /** Starts a runner of the account and waits until it is announced. */
-  async runner(
-    name: string,
-    options: { env?: NodeJS.ProcessEnv; data?: string; args?: string[]; node?: string[] } = {},
-  ): Promise<ClusterRunner> {
-    const device = newDevice(this.account)
+  async runner(name: string, options: RunnerOptions = {}): Promise<ClusterRunner> {
+    const device = options.device ?? newDevice(this.account)
     const data = options.data ?? (await this.ground.newFolder(`runner-${name}`))
     await saveIdentity(data, { account: this.account, device })
     await saveRelay(data, { origin: this.relay.url })
@@ -84,14 +93,14 @@ export class Cluster implements AsyncDisposable {
       ...{ name, data, model: this.model },
       ...(options.node ? { node: options.node } : {}),
       env: { ...this.#env, ...options.env },
-      args: ['--workspace', this.repo, ...(options.args ?? [])],
+      args: ['--workspace', options.workspace ?? this.repo, ...(options.args ?? [])],
     })
     await process.waitFor(`${name} is announced`, async () =>
       (await this.client.link.ask('list', {})).runners.some(
         (known) => known.device === device.id && known.online,
       ),
     )
-    return { name, id: device.id, data, process }
+    return { name, id: device.id, device, data, process }
   }
 
   /** SIGKILL, and waits until it is gone. */

@@ -1,4 +1,5 @@
 /** Scripts of the model server by name, for when it runs as a process of its own. */
+import type { Json } from '@baton/shared/guest.ts'
 import type { Script } from './model-turns.ts'
 import {
   attempts,
@@ -13,6 +14,7 @@ import {
   think,
   turnIndex,
 } from './model-turns.ts'
+import { SHOWCASE_TURNS } from './showcase.ts'
 
 export const SCRIPTS: Record<string, Script> = {
   /** One answer in a few pieces. */
@@ -75,6 +77,23 @@ export const SCRIPTS: Record<string, Script> = {
     return [...(isHeld ? [hold('middle')] : []), say(`Heard: ${heard.slice(0, 60)}`)]
   },
 
+  /**
+   * Does what the newest prompt says, one call for each: a command line, `TOOL {…}` with its input as JSON, or `raw TOOL …` with
+   * input that is passed on as it stands.
+   */
+  errand: (request) => {
+    const last = request.messages.at(-1)?.content ?? ''
+    const blocks = typeof last === 'string' ? [{ type: 'text', text: last }] : last
+    if (blocks.some(({ type }) => type === 'tool_result')) return [say('Done.')]
+    const texts = blocks.flatMap((block) =>
+      'text' in block && typeof block.text === 'string' ? [block.text] : [],
+    )
+    const heard = texts.at(-1) ?? ''
+    const [, raw, name, input] = /^(raw )?(\w+) ([{"].*)$/s.exec(heard) ?? []
+    if (name === undefined || input === undefined) return [call('bash', { command: heard })]
+    return [raw === undefined ? call(name, JSON.parse(input) as Record<string, Json>) : rawCall(name, input)]
+  },
+
   /** A file, an edit and a command that need approval, then a summary. */
   edit: [
     [call('write', { path: 'notes/plan.md', content: '# Plan\n\n- begin\n' })],
@@ -128,32 +147,6 @@ export const SCRIPTS: Record<string, Script> = {
     [think('Again.'), say('It is still there.')],
   ],
 
-  /** What the screenshots show: a bug is found, mended and tested (showcase.ts). */
-  showcase: [
-    [
-      say('I look at how laps are ', 'counted and stored.'),
-      call('grep', { pattern: 'laps' }),
-      call('read', { path: 'src/lap.mjs' }),
-    ],
-    [
-      say(
-        'Found it. `restore()` counts the stored laps **and** the one that was running when the timer stopped:\n\n',
-        '```ts\nthis.laps = saved.laps + 1\n```\n\nThe running lap is stored as well, so it must not be ',
-        'added again. I mend that and run the tests.',
-      ),
-      call('edit', {
-        path: 'src/lap.mjs',
-        old_string: '    this.laps = saved.laps + 1\n',
-        new_string: '    // The running lap is among the saved ones.\n    this.laps = saved.laps\n',
-      }),
-    ],
-    [call('bash', { command: 'node --test --test-reporter=tap && git diff --stat' })],
-    [
-      say(
-        'The counter is right after a restart now, and all tests pass.\n\n',
-        '- `src/lap.mjs`: the running lap is no longer counted twice\n',
-        '- `test/lap.test.mjs` already covered it and was red before',
-      ),
-    ],
-  ],
+  /** What the screenshots show. */
+  showcase: SHOWCASE_TURNS,
 }

@@ -69,16 +69,35 @@ export function makeRepo(folder: string, { seed = 1, files = 6, extra = {} }: Re
   return git(folder, 'rev-parse', 'HEAD')
 }
 
-/** What is in a work tree, whether git knows it or not: path → mode and hash. Equal trees give equal objects. */
+/** Of files beyond this only the size is compared. */
+const HASHED_BYTES_MAX = 2 ** 29
+
+/**
+ * What is in a work tree, whether git knows it or not: path → mode and hash; an empty folder → `empty`. Equal trees give equal
+ * objects. A name that is not UTF-8 stands there in hexadecimal.
+ */
 export function treeOf(folder: string): Record<string, string> {
   const tree: Record<string, string> = {}
-  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted()) {
-    if (name === '.git' || name.startsWith('.git/')) continue
-    const path = join(folder, name)
-    const stat = lstatSync(path)
-    if (stat.isDirectory()) continue
-    const content = stat.isSymbolicLink() ? readlinkSync(path) : readFileSync(path)
-    tree[name] = `${(stat.mode & 0o120111).toString(8)} ${createHash('sha256').update(content).digest('hex')}`
+  const walk = (at: Buffer, prefix: string): boolean => {
+    const names = readdirSync(at, { encoding: 'buffer' }).filter((name) => name.toString() !== '.git')
+    for (const name of names.toSorted(Buffer.compare)) {
+      const text = name.toString('utf8')
+      const shown = prefix + (Buffer.from(text).equals(name) ? text : `0x${name.toString('hex')}`)
+      const path = Buffer.concat([at, Buffer.from('/'), name])
+      const stat = lstatSync(path)
+      if (stat.isDirectory()) {
+        if (walk(path, `${shown}/`)) tree[`${shown}/`] = 'empty'
+        continue
+      }
+      const mode = (stat.mode & 0o120111).toString(8)
+      if (stat.size > HASHED_BYTES_MAX) tree[shown] = `${mode} ${stat.size} bytes`
+      else {
+        const content = stat.isSymbolicLink() ? readlinkSync(path) : readFileSync(path)
+        tree[shown] = `${mode} ${createHash('sha256').update(content).digest('hex')}`
+      }
+    }
+    return names.length === 0
   }
+  walk(Buffer.from(folder), '')
   return tree
 }
