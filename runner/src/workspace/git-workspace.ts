@@ -180,7 +180,12 @@ export class GitWorkspace implements Workspace {
         await this.#note(target)
         return []
       }
-      const told = await this.#keeper.keep(here.checkpoint, target, known, here.extras.carried)
+      const told = [
+        ...(await this.#untold()),
+        ...(await this.#keeper.keep(here.checkpoint, target, known, here.extras.carried)),
+      ]
+      // Whoever finds the files half laid out tells where the others are.
+      if (told.length > 0) await writeFile(this.#telling, JSON.stringify(told))
       if (here.checkpoint.tree !== target.tree) {
         const aside = await this.#setAside(here.stored, target.tree)
         await this.#shadow.lay(target.tree)
@@ -190,6 +195,7 @@ export class GitWorkspace implements Workspace {
       await this.#setCarried(coming.carried)
       told.push(...(await this.#arrange(target, coming, { position, known, last: here.extras })))
       await this.#remember(target)
+      await rm(this.#telling, { force: true })
       return told
     })
   }
@@ -417,6 +423,17 @@ export class GitWorkspace implements Workspace {
       throw diskError(error)
     }
     this.#safe = known
+  }
+
+  /** What a runner that was killed meanwhile did not come to tell. */
+  async #untold(): Promise<string[]> {
+    const text = await readFile(this.#telling, 'utf8').catch(() => '[]')
+    const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), v.array(v.string())), text)
+    return parsed.success ? parsed.output : []
+  }
+
+  get #telling(): string {
+    return join(this.#options.shadow, 'telling.json')
   }
 
   get #holding(): string {

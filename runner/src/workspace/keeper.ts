@@ -49,13 +49,16 @@ export class Keeper {
     if (!isStateKnown && here.state !== undefined)
       await this.pin(`refs/baton/${sid}/kept/${here.state}`, here.state)
     if (filesKnown && headKnown) return []
-    const [mine, theirs, differing] = await Promise.all([
+    const [changed, theirs, differing] = await Promise.all([
       this.#shadow.differing(known?.tree ?? target.tree, here.tree),
       this.#shadow.differing(known?.tree ?? target.tree, target.tree),
       this.#shadow.differing(here.tree, target.tree),
     ])
     const [theirSet, differingSet, secret] = [new Set(theirs), new Set(differing), new Set(carried)]
-    const both = mine.filter((path) => theirSet.has(path) && differingSet.has(path))
+    // What is as the target has it is kept by that, say what a killed runner had laid out already.
+    const mine = changed.filter((path) => differingSet.has(path))
+    const both = mine.filter((path) => theirSet.has(path))
+    if (mine.length === 0 && headKnown) return []
     const [open, hidden] = [mine.filter((path) => !secret.has(path)), mine.filter((path) => secret.has(path))]
     const told: string[] = []
     const compare: string[] = []
