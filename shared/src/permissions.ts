@@ -6,7 +6,8 @@
  */
 import type { Access, Json, Mode } from './guest.ts'
 import type { Rule } from './journal.ts'
-import { commandsOf, type ShellCommand } from './shell.ts'
+import { pathPlace, urlPlace, type Place } from './places.ts'
+import { commandsOf, mayRun, type Doubt, type ShellCommand } from './shell.ts'
 
 export type Permission = 'allow' | 'ask' | 'deny'
 
@@ -19,9 +20,11 @@ export interface Call {
 /** What mode and rules say of a call. */
 export function permissionOf(call: Call, mode: Mode, rules: readonly Rule[]): Permission {
   if (mode === 'plan' && call.access !== 'read') return 'deny'
-  for (const action of ['deny', 'ask'] as const) {
-    if (rules.some((rule) => rule.action === action && matchesAny(rule, call))) return action
-  }
+  const restricting = rules.filter((rule) => rule.tool === call.name && rule.action !== 'allow')
+  const found = restricting.map((rule) => ({ action: rule.action, doubt: matches(rule, call) }))
+  if (found.some(({ action, doubt }) => action === 'deny' && doubt === 'yes')) return 'deny'
+  // What may be forbidden, a person has to look at.
+  if (found.some(({ doubt }) => doubt !== 'no')) return 'ask'
   if (isAllowed(call, rules)) return 'allow'
   return modeAllows(mode, call.access) ? 'allow' : 'ask'
 }
@@ -31,6 +34,19 @@ function modeAllows(mode: Mode, access: Access): boolean {
   return access === 'edit' && mode === 'edit'
 }
 
+/** Programs whose first argument says what they do. */
+const SUBCOMMANDS = new Set(
+  'git npm npx pnpm yarn bun deno cargo go docker kubectl make just uv pip poetry dotnet gradle mvn'.split(
+    ' ',
+  ),
+)
+/** Programs that only look, or only check, whatever their arguments. */
+const HARMLESS = new Set(
+  'ls cat head tail wc grep rg pwd echo uniq diff file stat du df which date tree cmp basename dirname'.split(
+    ' ',
+  ),
+)
+
 /** The rule that a person most likely means by "always" for this call; undefined when none would be safe. */
 export function ruleFor(call: Call): Rule | undefined {
   const { name: tool, input } = call
@@ -38,18 +54,20 @@ export function ruleFor(call: Call): Rule | undefined {
   const { commands, isPlain } = commandsOf(textOf(input['command']))
   const [only] = commands
   if (!isPlain || !only || commands.length > 1) return undefined
-  const named = only.words.slice(0, SUBCOMMANDS.has(only.words[0] ?? '') ? 2 : 1)
-  // A second word that is a flag names no subcommand.
-  const words = named[1]?.startsWith('-') ? named.slice(0, 1) : named
-  return words.length === 0 ? undefined : { tool, prefix: words.join(' '), action: 'allow' }
+  const words = only.words.map(({ text }) => text)
+  const named = namedBy(words)
+  // A prefix is split at blanks.
+  if (named.length === 0 || named.some((word) => word === '' || /\s/.test(word))) return undefined
+  return { tool, prefix: named.join(' '), action: 'allow' }
 }
 
-/** Programs whose first argument says what they do. */
-const SUBCOMMANDS = new Set(
-  'git npm npx pnpm yarn bun deno cargo go docker kubectl make just uv pip poetry dotnet gradle mvn'.split(
-    ' ',
-  ),
-)
+/** As few words as say what is done; for a program that could do anything, the whole line. */
+function namedBy(words: string[]): string[] {
+  const [program = '', second] = words
+  if (HARMLESS.has(program)) return [program]
+  if (SUBCOMMANDS.has(program) && second !== undefined && !second.startsWith('-')) return [program, second]
+  return words.length > 1 || program.includes('/') ? words : []
+}
 
 /** Every part of the call has to be allowed: a command line may hold several commands. */
 function isAllowed(call: Call, rules: readonly Rule[]): boolean {
@@ -63,40 +81,29 @@ function isAllowed(call: Call, rules: readonly Rule[]): boolean {
       commands.every((command) => allowing.some((rule) => beginsWith(command, rule.prefix)))
     )
   }
-  const path = pathOf(call)
-  return path !== undefined && !hasDots(path) && allowing.some((rule) => isUnder(path, rule.prefix))
+  return allowing.some(({ prefix = '' }) => placeOf(call)?.isSurelyUnder(prefix) === true)
 }
 
 /** For deny and ask one part is enough, and doubt counts against the call. */
-function matchesAny(rule: Rule, call: Call): boolean {
-  if (rule.tool !== call.name) return false
-  if (rule.prefix === undefined) return true
-  if (call.name === 'bash') {
-    const text = textOf(call.input['command'])
-    const { commands, isPlain } = commandsOf(text)
-    if (commands.some((command) => beginsWith(command, rule.prefix))) return true
-    return !isPlain && text.includes(rule.prefix)
-  }
-  const path = pathOf(call)
-  return path !== undefined && (hasDots(path) || isUnder(path, rule.prefix))
+function matches({ prefix }: Rule, call: Call): Doubt {
+  if (prefix === undefined) return 'yes'
+  if (call.name === 'bash') return mayRun(textOf(call.input['command']), wordsOf(prefix))
+  return placeOf(call)?.mayBeUnder(prefix) === false ? 'no' : 'yes'
 }
 
 function beginsWith({ words }: ShellCommand, prefix: string | undefined): boolean {
-  const wanted = (prefix ?? '').split(/\s+/).filter((word) => word !== '')
-  return wanted.length > 0 && wanted.every((word, i) => words[i] === word)
+  const wanted = wordsOf(prefix ?? '')
+  return wanted.length > 0 && wanted.every((word, i) => words[i]?.text === word)
 }
 
-function pathOf({ input }: Call): string | undefined {
-  const path = input['path'] ?? input['url']
-  return typeof path === 'string' ? path.replace(/^(\.\/)+/, '') : undefined
-}
-
-const hasDots = (path: string): boolean => path.split(/[\\/]/).includes('..')
-
-function isUnder(path: string, prefix: string | undefined): boolean {
-  if (prefix === undefined) return false
-  const folder = prefix.replace(/^(\.\/)+/, '')
-  return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
-}
+const wordsOf = (prefix: string): string[] => prefix.split(/\s+/).filter((word) => word !== '')
 
 const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
+
+/** Where a call does something, if a prefix can say that. */
+function placeOf({ input, access }: Call): Place | undefined {
+  if (typeof input['url'] === 'string') return urlPlace(input['url'])
+  if (typeof input['path'] === 'string') return pathPlace(input['path'], access)
+  // Without a path, tools that look do so everywhere.
+  return access === 'read' ? pathPlace('.', access) : undefined
+}

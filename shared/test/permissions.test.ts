@@ -94,12 +94,61 @@ describe('B3: what denies counts in doubt', () => {
     'X=1 git push',
     '(git push)',
     'echo $(git push)',
+    'echo "$(git push)"',
+    'echo "`git push`"',
     'eval "git push"',
+    "eval 'git  push'",
+    "sh -c 'git\tpush'",
     'git \\\npush',
+    'git -C . push',
+    'git --no-pager push',
+    '/usr/bin/git push',
+    './git push',
+    'setsid git push',
+    'env -- git push',
+    'sudo -u x git push',
+    'timeout 5 git push',
+    'git >/dev/null push',
+    'git 2>&1 push',
+    '>/dev/null git push',
+    'for i in 1; do git push; done',
+    'if true; then git push; fi',
+    'f() { git push; }; f',
+    'case x in x) git push;; esac',
+    'coproc git push',
+    'command -p git push',
+    '[ 1 ] && git push',
+    '! git push',
   ])('denied: %s', (line) => {
     expect(permissionOf(bash(line), 'full', rules)).toBe('deny')
   })
-  test.each(['git pull', "echo 'git push'", 'git pushx'])('not denied: %s', (line) => {
+  test.each([
+    'G=git; $G push',
+    '$(echo git) push',
+    "$'git' push",
+    'gi{t,} push',
+    'g* push',
+    'git "$x"',
+    'git ${x}push',
+    'bash <<< "git push"',
+    'echo git push | sh',
+    'xargs git <<< push',
+    'echo "unclosed',
+  ])('asked for, since nobody can tell: %s', (line) => {
+    expect(permissionOf(bash(line), 'full', rules)).toBe('ask')
+  })
+  test.each([
+    'git pull',
+    "echo 'git push'",
+    'git pushx',
+    'git commit -m x',
+    'git log > push',
+    'echo $HOME',
+    'for f in *.ts; do wc -l $f; done',
+    'sudo git status',
+    'npm test 2>&1 | tail -5',
+    'cat <<EOF\nhello\nEOF',
+  ])('not denied: %s', (line) => {
     expect(permissionOf(bash(line), 'full', rules)).toBe('allow')
   })
 })
@@ -111,7 +160,53 @@ describe('B4: for tools with a path, a prefix is a file or folder', () => {
     expect(permissionOf(edit('./src/a.ts'), 'ask', rules)).toBe('allow')
     expect(permissionOf(edit('srcs/a.ts'), 'ask', rules)).toBe('ask')
     expect(permissionOf(edit('src/../b.ts'), 'ask', rules)).toBe('ask')
-    expect(permissionOf(edit('lib/../secret/x'), 'full', [deny('edit', 'secret')])).toBe('deny')
+  })
+  test.each([
+    'lib/../secret/x',
+    'secret//a',
+    './/secret/a',
+    'x/./../secret/a',
+    'SECRET/a',
+    '/home/me/w/secret/a',
+    '../w/a',
+  ])('denied, in whatever form: %s', (path) => {
+    expect(permissionOf(edit(path), 'full', [deny('edit', 'secret')])).toBe('deny')
+  })
+  test.each(['secrets/a', 'a/secret.txt', 'lib/b'])('not denied: %s', (path) => {
+    expect(permissionOf(edit(path), 'full', [deny('edit', 'secret')])).toBe('allow')
+  })
+  it('and a tool that looks everywhere looks there, too', () => {
+    const grep = (input: Call['input']): Call => ({ name: 'grep', access: 'read', input })
+    const rules = [deny('grep', 'a/secret')]
+    expect(permissionOf(grep({}), 'full', rules)).toBe('deny')
+    expect(permissionOf(grep({ path: 'a' }), 'full', rules)).toBe('deny')
+    expect(permissionOf(grep({ path: 'b' }), 'full', rules)).toBe('allow')
+  })
+})
+
+describe('B4: for addresses, a prefix is a host or a folder of one', () => {
+  const get = (url: string): Call => ({ name: 'fetch', access: 'run', input: { url } })
+  const rules = [allow('fetch', 'https://h.example/public')]
+  it('allowed as the address is asked for, not as it is written', () => {
+    expect(permissionOf(get('https://h.example/public/a'), 'ask', rules)).toBe('allow')
+    expect(permissionOf(get('https://h.example/public/%2e%2e/secret'), 'ask', rules)).toBe('ask')
+    expect(permissionOf(get('https://h.example/public/.\t./secret'), 'ask', rules)).toBe('ask')
+    expect(permissionOf(get('https://h.example/publicity'), 'ask', rules)).toBe('ask')
+    expect(permissionOf(get('https://h.example@evil.example/public'), 'ask', rules)).toBe('ask')
+  })
+  test.each([
+    'HTTPS://EVIL.example/x',
+    'https://evil.example?x',
+    'https://evil.example:443/x',
+    'http://evil.example:8080',
+    'no address',
+  ])('denied: %s', (url) => {
+    expect(permissionOf(get(url), 'full', [deny('fetch', 'https://evil.example')])).toBe('deny')
+  })
+  it('another host is not', () => {
+    expect(permissionOf(get('https://good.example/'), 'full', [deny('fetch', 'https://evil.example')])).toBe(
+      'allow',
+    )
   })
 })
 
@@ -119,14 +214,18 @@ describe('the rule that "always" offers', () => {
   test.each([
     ['npm test -- a', 'npm test'],
     ['git status --short', 'git status'],
-    ['git --version', 'git'],
+    ['git --version', 'git --version'],
+    ['git -C x status', 'git -C x status'],
+    ['python3 x.py', 'python3 x.py'],
+    ['rm build/x', 'rm build/x'],
+    ['./check.sh', './check.sh'],
     ['ls -la', 'ls'],
   ])('%s → %s', (line, prefix) => {
     const rule = ruleFor(bash(line))
     expect(rule).toEqual({ tool: 'bash', prefix, action: 'allow' })
     expect(permissionOf(bash(line), 'ask', rule ? [rule] : [])).toBe('allow')
   })
-  test.each(['a && b', 'echo $(x)', 'sudo x', ''])('none for %s', (line) => {
+  test.each(['a && b', 'echo $(x)', 'sudo x', 'python3', 'git', 'awk "a b" f', ''])('none for %s', (line) => {
     expect(ruleFor(bash(line))).toBeUndefined()
   })
   it('for another tool is the tool', () => {
@@ -135,7 +234,8 @@ describe('the rule that "always" offers', () => {
 })
 
 it('reads words as a shell does', () => {
-  const words = (line: string): string[][] => commandsOf(line).commands.map((command) => command.words)
+  const words = (line: string): string[][] =>
+    commandsOf(line).commands.map((command) => command.words.map(({ text }) => text))
   expect(words(`a 'b c' "d \\" e" f\\ g`)).toEqual([['a', 'b c', 'd " e', 'f g']])
   expect(words('a;b&&c||d|e&f\ng # h')).toEqual([['a'], ['b'], ['c'], ['d'], ['e'], ['f'], ['g']])
 })

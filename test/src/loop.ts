@@ -133,7 +133,7 @@ export class Loop implements AsyncDisposable {
   }
 }
 
-function toolOf(name: string, { replay = 'safe', access = 'read', run }: TestTool): Tool {
+export function toolOf(name: string, { replay = 'safe', access = 'read', run }: TestTool): Tool {
   return {
     spec: { name, description: name, schema: { type: 'object' }, replay, access },
     execute: async (input, context) => {

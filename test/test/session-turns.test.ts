@@ -8,7 +8,7 @@ import { sessionKey, newDevice, newAccount, signMode } from '@baton/shared/keys.
 import { openJson, place } from '@baton/shared/seal.ts'
 import { Link } from '@baton/runner/daemon/link.ts'
 import { ModelFailure } from '@baton/runner/model/model.ts'
-import { Loop } from '../src/loop.ts'
+import { Loop, toolOf } from '../src/loop.ts'
 import { approve, emit, llm, prompt, resultOf, said, tool } from '../src/script-asks.ts'
 import type { Program } from '../src/script-harness.ts'
 import { until } from '../src/until.ts'
@@ -232,6 +232,45 @@ describe('modes and rules', () => {
       entry.kind === 'received' && entry.body.kind === 'decision' ? [entry.body.late] : [],
     )
     expect(late).toEqual(['The rule that came with it does not allow this call.', undefined])
+  })
+
+  it('B7: what the mode allowed is no approval: a stricter mode counts for the call itself', async () => {
+    const program: Program = function* () {
+      yield {}
+      const ruled = yield { ask: [approve(1, 'bash', { command: 'ls' })] }
+      const mode = yield { ask: [emit(2, resultOf(ruled)), prompt(3)] }
+      const called = yield { ask: [emit(4, resultOf(mode)), tool(5, 'bash', { command: 'ls' }, 1)] }
+      yield { ask: [emit(6, resultOf(called)), prompt(7)] }
+      return null
+    }
+    await using loop = await Loop.open({ program, tools })
+    const { id } = await loop.runner('one')
+    const sid = await loop.client.start({ prefer: id }, { agent: 'script', workspace: '/w', mode: 'full' })
+    await loop.client.untilEntries(sid, 'the mode has allowed it', noted(1))
+    await loop.client.setMode(sid, 'ask', 0)
+    const entries = await loop.client.untilEntries(sid, 'the call was made', noted(3))
+    expect(notes(entries)).toEqual([{ approved: true }, 'mode', { error: 'not-approved' }])
+  })
+
+  it('B8: on another runner a tool is not laxer than the agent was told at the start', async () => {
+    const program: Program = function* () {
+      yield {}
+      const prompted = yield { ask: [prompt(1)] }
+      const called = yield { ask: [emit(2, resultOf(prompted) !== null), tool(3, 'bash')] }
+      yield { ask: [emit(4, resultOf(called)), prompt(5)] }
+      return null
+    }
+    await using loop = await Loop.open({ program, tools })
+    const one = await loop.runner('one')
+    const sid = await loop.start(one.id)
+    await until('it waits', async () => (await loop.client.info(sid)).status === 'idle')
+    const lax = { ...toolOf('bash', { access: 'read', replay: 'safe', run }) }
+    const two = await loop.runner('two', { tools: async () => [lax] })
+    await loop.client.command(sid, 'move', { label: 'two' }, { place: { prefer: two.id } })
+    await loop.client.command(sid, 'prompt', { text: 'go' })
+    const entries = await loop.client.untilEntries(sid, 'it was told', noted(2))
+    expect(notes(entries)).toEqual([true, { error: 'not-approved' }])
+    expect(intents(entries, 3)).toMatchObject([{ replay: 'never' }])
   })
 
   it('B6: rules of the config count where the session began; elsewhere only what restricts more', async () => {

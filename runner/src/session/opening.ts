@@ -13,7 +13,7 @@ import { arrived, failure, notice, type Draft } from './journal.ts'
 import { newLive, type Live } from './live.ts'
 import type { Lease, SessionOptions } from './options.ts'
 import { Images } from './images.ts'
-import { restricting } from './permissions.ts'
+import { restricting, tightened } from './permissions.ts'
 import type { Snapshots } from './snapshots.ts'
 import { emptyState } from './state.ts'
 
@@ -58,7 +58,8 @@ export async function start(
   try {
     const workspace = await options.openWorkspace(lease.sid, body.workspace, body.settings)
     begun = workspace
-    const tools = await options.tools(body.workspace, { tell: (text) => opening.write(notice(text)) })
+    const { root } = workspace
+    const tools = await options.tools(body.workspace, { root, tell: (text) => opening.write(notice(text)) })
     const rules = await options.rules(body.workspace)
     const message = await startMessage(
       options,
@@ -101,7 +102,8 @@ function teller({ write }: Opening): (sentence: string) => void {
 
 /** Tools wait for the person's set-up; what became of it is told. */
 function tellWhenReady(opening: Opening, { ready }: Workspace): void {
-  void ready?.then((sentences) => sentences.forEach(teller(opening)))
+  // Tools that wait for it hear of its failure.
+  ready?.then((sentences) => sentences.forEach(teller(opening))).catch(() => undefined)
 }
 
 /** The first checkpoint carries the whole history and may take a while; the agent need not wait for it. */
@@ -142,7 +144,7 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
     const tell = (text: string): void => opening.write(notice(text))
     const origin = { sid: lease.sid, checkpoint: begun.state.checkpoint?.entry, arrived: workspace }
     const own = await options.tools(begun.folder, { known: begun.start.tools, origin, tell })
-    const tools = new Map(own.map((tool) => [tool.spec.name, tool]))
+    const tools = new Map(tightened(own, begun.start.tools).map((tool) => [tool.spec.name, tool]))
     const rules = [...begun.rules, ...restricting(await options.rules(begun.folder, origin))]
     const images = new Images({ blobs, sid: lease.sid, key: journal.key })
     const live = newLive({ ...begun, tools, rules, workspace, checkpoints, images })

@@ -1,7 +1,7 @@
 /** What mode and rules of a live session say of a call. The runner decides; the agent only knows the mode. */
 import { callDigest } from '@baton/shared/digest.ts'
 import { BatonError } from '@baton/shared/errors.ts'
-import type { ApproveInput, ApproveResult, Mode, ToolInput } from '@baton/shared/guest.ts'
+import type { ApproveInput, ApproveResult, Mode, ToolInput, ToolSpec } from '@baton/shared/guest.ts'
 import type { Rule } from '@baton/shared/journal.ts'
 import { permissionOf } from '@baton/shared/permissions.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -11,6 +11,24 @@ export interface Policy {
   mode: Mode
   rules: readonly Rule[]
   tools: ReadonlyMap<string, Tool>
+}
+
+const RANK = { read: 0, edit: 1, run: 2 } as const
+
+/** This runner's tools, none of them laxer than the agent was told at the start (F38). */
+export function tightened(tools: readonly Tool[], told: readonly ToolSpec[]): Tool[] {
+  const known = new Map(told.map((spec) => [spec.name, spec]))
+  return tools.map((tool) => {
+    const { name, access, replay } = tool.spec
+    const before = known.get(name)
+    if (!before) return tool
+    const spec = {
+      ...tool.spec,
+      access: RANK[before.access] > RANK[access] ? before.access : access,
+      replay: before.replay === 'never' ? before.replay : replay,
+    }
+    return { spec, execute: (input, context) => tool.execute(input, context) }
+  })
 }
 
 /** Rules of a config that count on a runner where the session did not begin: what allows more is left out (F38). */

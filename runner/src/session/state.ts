@@ -139,10 +139,10 @@ function foldOutcome(state: SessionState, seq: number, body: Outcome): void {
   state.queue.push({ seq, effect: body.effect, entry: { kind: 'outcome', body } })
 }
 
+/** By a person. What mode or rules allowed by themselves they decide anew when the call comes: they may have changed. */
 function isApproved({ result }: Outcome): boolean {
-  return (
-    typeof result === 'object' && result !== null && !Array.isArray(result) && result['approved'] === true
-  )
+  if (typeof result !== 'object' || result === null || Array.isArray(result)) return false
+  return result['approved'] === true && typeof result['device'] === 'string'
 }
 
 /** What the relay is told: `running` while a model call or tool is open or `busy`, else what the session waits for. */
