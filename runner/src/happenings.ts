@@ -30,7 +30,14 @@ export function listen<W extends keyof Happenings>(
   listener: (detail: Happenings[W]) => void,
 ): () => void {
   const told = channel(name(what))
-  const heard = (message: unknown): void => listener(message as Happenings[W])
+  // Who measures must not end what is measured: a throw in here would be nobody's to catch.
+  const heard = (message: unknown): void => {
+    try {
+      listener(message as Happenings[W])
+    } catch {
+      return
+    }
+  }
   told.subscribe(heard)
   return () => {
     told.unsubscribe(heard)

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +11,8 @@ import { JobLog } from '../src/jobs/log.ts'
 import { Jobs } from '../src/jobs/jobs.ts'
 import { bash } from '../src/tools/bash.ts'
 import { job } from '../src/tools/job.ts'
-import type { ToolContext } from '../src/tools/tool.ts'
+import { runGroup } from '../src/tools/process-group.ts'
+import type { ToolAnswer, ToolContext } from '../src/tools/tool.ts'
 
 let root: string
 let jobs: Jobs
@@ -111,6 +113,53 @@ test('T3: a job whose runner was killed is told so by the next one, and nothing 
   expect((await use({ action: 'output', id })).text).toMatch(
     /^begun\n\[.*because the session left this machine/,
   )
+})
+
+test('T2: a full disk cuts the log of a job and is told; the job goes on, and so does its runner', async () => {
+  const script = `
+    import { Jobs } from ${JSON.stringify(join(import.meta.dirname, '../src/jobs/jobs.ts'))}
+    import { job } from ${JSON.stringify(join(import.meta.dirname, '../src/tools/job.ts'))}
+    const root = process.argv[1]
+    const jobs = new Jobs(root + '/logs', 'lap top')
+    const args = ['-c', 'head -c 300000 /dev/zero | tr "\\\\0" a; echo end > ' + root + '/end.txt; exit 3']
+    const { id } = jobs.start('x', { program: 'bash', args, cwd: root, env: { PATH: process.env.PATH } })
+    const context = { root, readFiles: new Map(), signal: new AbortController().signal, stay: { jobs } }
+    const input = { action: 'output', id, wait_ms: 60000 }
+    process.stdout.write(JSON.stringify(await job.execute(input, context)))`
+  // What a process may write into one file stands for a disk: 64 KB.
+  const limited = ['-c', 'ulimit -f 64 && exec "$0" "$@"', process.execPath]
+  const runner = spawn('bash', [...limited, '--input-type=module', '-e', script, root])
+  let said = ''
+  let complaints = ''
+  runner.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  runner.stderr.on('data', (chunk: Buffer) => (complaints += chunk.toString()))
+  const [code] = (await once(runner, 'close')) as [number | null]
+  expect(complaints).toBe('')
+  expect(code).toBe(0)
+  const { text, detail } = JSON.parse(said) as ToolAnswer
+  expect(detail).toMatchObject({ running: false, bytes: 64 << 10 })
+  expect(text).toMatch(/could not be kept: EFBIG/)
+  expect(text).toContain('with exit code 3; 65536 bytes of output, all that could be kept')
+  expect(readFileSync(join(root, 'end.txt'), 'utf8')).toBe('end\n')
+})
+
+test('T2: a job whose records can not be written runs and ends all the same', async () => {
+  const id = await start('echo $$ > job.pid; exec sleep 1000')
+  await pidIn('job.pid')
+  rmSync(join(root, 'logs'), { recursive: true })
+  expect((await use({ action: 'stop', id })).text).toContain('was stopped')
+})
+
+test('T1: what reads the output of a command and fails ends the command, and only that', async () => {
+  const run = runGroup('bash', ['-c', 'echo $$ > loud.pid; while :; do echo loud; done'], {
+    ...{ cwd: root, env: { PATH: process.env['PATH'] ?? '' }, flood_bytes: 1 << 30 },
+    signal: new AbortController().signal,
+    onBytes: () => {
+      throw new Error('no room')
+    },
+  })
+  await expect(run).rejects.toThrow('no room')
+  expect(alive(await pidIn('loud.pid'))).toBe(false)
 })
 
 test.each([

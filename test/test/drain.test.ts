@@ -62,6 +62,25 @@ it('H4: a runner that is told to end hands over all it holds, and the next one f
   for (const sid of sids) expect(text).not.toContain(sid)
 })
 
+it('Z8: a fault that nothing caught lets all sessions go before the runner ends', async () => {
+  await using cluster = await Cluster.open({ script: 'task-held' })
+  const { client } = cluster
+  const fault = `process.on('SIGUSR2', () => void Promise.reject(new Error('a fault in the works')))`
+  const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(fault)}` }
+  const one = await cluster.runner('one', { env })
+  const sid = await cluster.session(one, 'full')
+  await client.untilEntries(sid, 'it waits for a prompt', (all) =>
+    all.some((entry) => entry.kind === 'intent' && entry.body.kind === 'prompt'),
+  )
+  one.process.kill('SIGUSR2')
+  expect(await one.process.exit).toEqual({ code: 1, signal: null })
+  expect(one.process.output).toContain('a fault in the works')
+  expect(one.process.output).toContain('all 1 sessions are let go')
+  const entries = await client.entries(sid)
+  const leases = entries.flatMap((entry) => (entry.kind === 'lease' ? [entry.lease.change] : []))
+  expect(leases).toEqual(['claimed', 'released'])
+})
+
 it('H4: told twice it ends at once, and loses nothing: another one goes on when the lease has run out', async () => {
   await using cluster = await Cluster.open({ script: 'launch', env: { BATON_DRAIN_WITHIN_MS: '600000' } })
   const { client } = cluster

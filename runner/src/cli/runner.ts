@@ -24,6 +24,7 @@ const PARK_AFTER_MS = 30_000
 const FINISH_WITHIN_MS = 120_000
 /** What an operating system grants between SIGTERM and SIGKILL is often ten seconds. */
 const DRAIN_WITHIN_MS = 5_000
+const DRAIN_LATE_MS = 5_000
 
 export async function runner(args: string[]): Promise<number> {
   const { values } = parseFor('runner', args)
@@ -95,26 +96,33 @@ export async function runner(args: string[]): Promise<number> {
     },
   })
   let metrics: RunningMetrics | undefined
+  const fault = untilFault(log)
   try {
     if (metricsAt) metrics = await serveMetrics(metricsAt, () => running.numbers)
     if (metrics) log(`metrics at ${metrics.url}`)
     await running.start()
     log(`serving${pools.length > 0 ? ` pool ${pools.join(', ')}` : ''}, model: ${hands.model.name}`)
-    process.send?.({ t: 'serving' })
-    await Promise.race([untilTold(), refused])
+    process.send?.({ t: 'serving' }, undefined, undefined, () => undefined)
+    const why = await Promise.race([untilTold(), refused, fault.met])
     log('letting all sessions go; told again, this ends at once')
     endWhenToldAgain(log)
-    await running.drain(milliseconds('BATON_DRAIN_WITHIN_MS', DRAIN_WITHIN_MS))
+    const within_ms = milliseconds('BATON_DRAIN_WITHIN_MS', DRAIN_WITHIN_MS)
+    if (why === 'fault') endAtLast(within_ms + DRAIN_LATE_MS, log)
+    await running.drain(within_ms)
+    if (why === 'fault') return 1
   } finally {
     endWatch()
     await metrics?.close()
     running.close()
+    fault.end()
   }
   return 0
 }
 
 /** To standard error: for people, or as JSON lines. */
 function logger(name: string, json: boolean): (message: string) => void {
+  // Whoever read it may be gone.
+  process.stderr.on('error', () => undefined)
   return (message) => {
     const at = new Date().toISOString()
     const line = json ? JSON.stringify({ at, runner: name, message }) : `${at} ${name}: ${message}`
@@ -147,11 +155,31 @@ function watchState(log: (message: string) => void, refused: (error: BatonError)
 }
 
 /** SIGTERM, SIGINT, SIGHUP, or the end of the process that started this one. */
-function untilTold(): Promise<void> {
+function untilTold(): Promise<'told'> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve())
-    process.once('disconnect', () => resolve())
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve('told'))
+    process.once('disconnect', () => resolve('told'))
   })
+}
+
+/** What nobody caught is our mistake, and no reason to drop every session unsaved. Whoever runs this starts it again. */
+function untilFault(log: (message: string) => void): { met: Promise<'fault'>; end: () => void } {
+  const { promise: met, resolve } = Promise.withResolvers<'fault'>()
+  const onFault = (error: unknown): void => {
+    log(`a fault of Baton, please report it: ${error instanceof Error ? error.stack : String(error)}`)
+    resolve('fault')
+  }
+  process.on('uncaughtException', onFault)
+  return { met, end: () => void process.off('uncaughtException', onFault) }
+}
+
+/** Draining may need what is broken. */
+function endAtLast(within_ms: number, log: (message: string) => void): void {
+  const timer = setTimeout(() => {
+    log('sessions could not be let go; they go on from their journals when their leases have run out')
+    process.exit(1)
+  }, within_ms)
+  timer.unref()
 }
 
 /** One signal may arrive as several: from the terminal, and passed on by the parent. */

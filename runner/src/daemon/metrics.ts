@@ -58,7 +58,8 @@ export async function serveMetrics(
   // Asked for while the runner lives, and no reason for it to live on.
   server.unref()
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) =>
+    // Also later: too many open files are no reason to end sessions.
+    server.on('error', (cause: NodeJS.ErrnoException) =>
       reject(
         cause.code === 'EADDRINUSE' ? new BatonError('port-taken', `(${address.port})`, { cause }) : cause,
       ),

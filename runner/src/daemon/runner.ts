@@ -268,9 +268,9 @@ export class Runner {
     if (present || this.#isLeaving || taken >= this.#options.capacity || this.#claiming.has(sid)) return
     const claim = this.#claim(sid)
       .catch((error: unknown) => {
-        if (!(error instanceof BatonError)) throw error
+        const code = error instanceof BatonError ? error.code : 'internal'
         // Somebody was faster, or the session was moved meanwhile.
-        if (error.code !== 'lease-held' && error.code !== 'placed-elsewhere')
+        if (code !== 'lease-held' && code !== 'placed-elsewhere')
           this.#options.log(`could not claim: ${explain(error)}`)
       })
       .finally(() => this.#claiming.delete(sid))

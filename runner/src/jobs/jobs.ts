@@ -25,6 +25,8 @@ const Record = v.object({
   command: v.string(),
   started: v.number(),
   bytes: v.number(),
+  /** Output after these bytes could not be kept: why. */
+  cut: v.optional(v.string()),
   state: v.variant('at', [
     v.object({ at: v.literal('running') }),
     v.object({
@@ -160,15 +162,19 @@ export class Jobs {
     const by = !end ? 'failed' : end.by === 'abort' ? aborted : end.by === 'flood' ? 'flood' : 'exit'
     const { code = null, signal = null } = end ?? {}
     job.record = {
-      ...record,
-      bytes: job.log.bytes,
+      ...current(job),
       state: { at: 'ended', code, signal, by, took_ms: Date.now() - record.started },
     }
     this.#save(job)
   }
 
+  /** On a full disk a later stay does not know the job; this one does. */
   #save({ record }: Job): void {
-    writeFileSync(this.#file(record.id, 'json'), JSON.stringify(record), { mode: 0o600 })
+    try {
+      writeFileSync(this.#file(record.id, 'json'), JSON.stringify(record), { mode: 0o600 })
+    } catch {
+      rmSync(this.#file(record.id, 'json'), { force: true })
+    }
   }
 
   /** What an earlier stay here left. One that still counts as running died with its runner. */
@@ -205,7 +211,7 @@ export class Jobs {
 }
 
 function current({ record, log }: Job): JobRecord {
-  return { ...record, bytes: log.bytes }
+  return { ...record, bytes: log.bytes, ...(log.cut === undefined ? {} : { cut: log.cut }) }
 }
 
 /** Removes logs of sessions that have not been here for a week. `folder`: `<data>/jobs`. */

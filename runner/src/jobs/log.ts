@@ -1,6 +1,7 @@
 /**
  * The output of a job in two bounded files: the older part and the newer one. When the newer is full it becomes the older, and
- * what was older is gone. Places in the output are counted in bytes from its beginning.
+ * what was older is gone. Places in the output are counted in bytes from its beginning. What a full disk does not take is not kept,
+ * nor anything after it: `cut` says why.
  */
 import { appendFileSync, closeSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs'
 
@@ -22,6 +23,7 @@ export class JobLog {
   #gone = 0
   #older = 0
   #newer = 0
+  #cut: string | undefined
 
   constructor(file: string, part_bytes = PART_BYTES) {
     this.#file = file
@@ -45,8 +47,24 @@ export class JobLog {
     return this.#gone + this.#older + this.#newer
   }
 
-  /** Written at once: a job that writes faster than the disk waits in its pipe, not in our memory. */
+  /** Why nothing more is kept, in words; undefined: all is well. */
+  get cut(): string | undefined {
+    return this.#cut
+  }
+
+  /** Written at once: a job that writes faster than the disk waits in its pipe, not in our memory. Never throws. */
   append(chunk: Uint8Array): void {
+    if (this.#cut !== undefined) return
+    try {
+      this.#append(chunk)
+    } catch (error) {
+      this.#cut = error instanceof Error ? error.message : String(error)
+      // A part of it may have found room.
+      this.#newer = sizeOf(this.#file)
+    }
+  }
+
+  #append(chunk: Uint8Array): void {
     if (this.#newer > 0 && this.#newer + chunk.length > this.#part_bytes) {
       renameSync(this.#file, this.#olderFile)
       this.#gone += this.#older

@@ -43,7 +43,7 @@ export class StdioTransport implements Transport {
     child.stdin?.on('error', (error) => this.onerror?.(error))
     child.once('exit', () => void this.close())
     return new Promise((resolve, reject) => {
-      child.once('error', reject)
+      child.on('error', reject)
       child.once('spawn', resolve)
     })
   }
@@ -60,7 +60,7 @@ export class StdioTransport implements Transport {
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    await this.#group?.end()
+    await this.#group?.end().catch((error: Error) => this.onerror?.(error))
     this.#group?.child.stdout?.destroy()
     this.#group?.child.stderr?.destroy()
     this.onclose?.()

@@ -64,16 +64,17 @@ export class Inhibitor {
     })
     this.#child = child
     let said = ''
-    child.stdin.on('error', () => undefined)
-    child.stderr.on('data', (text: Buffer) => (said = (said + String(text)).slice(-500)))
-    child.stdout.once('data', () => {
+    child.on('error', () => {
+      if (this.#child === child && child.pid === undefined) this.#start(at + 1)
+    })
+    // With too many open files there are no pipes.
+    child.stdin?.on('error', () => undefined)
+    child.stderr?.on('data', (text: Buffer) => (said = (said + String(text)).slice(-500)))
+    child.stdout?.once('data', () => {
       if (this.#child !== child) return
       this.#isHeld = true
       this.#backoff.settle()
       this.#log('sleep and shutdown will wait for sessions to be handed over')
-    })
-    child.once('error', () => {
-      if (this.#child === child) this.#start(at + 1)
     })
     child.once('exit', () => {
       if (this.#child !== child) return

@@ -61,7 +61,7 @@ export function watchLid({ events, log, look = ioreg, hold = caffeinate }: LidOp
         const goes = lid.isShut && lid.causesSleep
         if (goes && !isGone) {
           const letGo = hold(Math.ceil(WITHIN_MS / 1_000))
-          void events.going('sleep', WITHIN_MS).finally(letGo)
+          events.going('sleep', WITHIN_MS).then(letGo, letGo)
         } else if (!goes && isGone) events.back()
         isGone = goes
       })

@@ -17,9 +17,17 @@ function addressesOf(interfaces: Interfaces): string {
 
 /** Calls `changed` when there are other addresses than before, and some. Gives what ends it. */
 export function watchNetwork(changed: () => void, look: () => Interfaces = networkInterfaces): () => void {
-  let last = addressesOf(look())
+  const read = (): string => {
+    try {
+      return addressesOf(look())
+    } catch {
+      // Some systems do not tell.
+      return ''
+    }
+  }
+  let last = read()
   const timer = setInterval(() => {
-    const now = addressesOf(look())
+    const now = read()
     const isNew = now !== last && now !== ''
     last = now
     if (isNew) changed()

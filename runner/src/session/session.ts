@@ -143,7 +143,7 @@ export class Session {
   /** Ends what runs here; guest and files stay as they are at the relay and in the work tree. */
   async #putAway(): Promise<void> {
     this.#effects.cut()
-    await this.#live?.harness.close()
+    await this.#live?.harness.close().catch(() => undefined)
     await this.#live?.workspace
       .then(async (workspace) => {
         await workspace.stay?.end()

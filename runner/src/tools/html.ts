@@ -25,6 +25,6 @@ export function markdownOf(
     const timer = setTimeout(end, timeout_ms)
     signal.addEventListener('abort', aborted)
     worker.once('message', (text) => end(String(text)))
-    worker.once('error', () => end())
+    worker.on('error', () => end())
   })
 }

@@ -87,7 +87,7 @@ function send(url: URL, { allowed, accept, signal }: GetOptions): Promise<Incomi
   return new Promise((resolve, reject) => {
     const sent = ask(url, { agent: false, lookup: checked, headers, signal })
     sent.once('response', resolve)
-    sent.once('error', reject)
+    sent.on('error', reject)
     sent.end()
   })
 }

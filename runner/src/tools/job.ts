@@ -57,7 +57,7 @@ Jobs end when the session leaves this machine, because it is moved, rests for lo
 })
 
 function output(jobs: Jobs, record: JobRecord, offset: number | undefined): ToolAnswer {
-  const { id, bytes, state } = record
+  const { id, bytes, cut, state } = record
   const part = jobs.output(id, offset, RESULT_CHARS)
   if (!part) throw new Refusal(`The output of ${id} is not here any more.`)
   const notes: string[] = []
@@ -66,6 +66,8 @@ function output(jobs: Jobs, record: JobRecord, offset: number | undefined): Tool
     notes.push(`${part.from - offset} bytes before this are not kept any more.`)
   else if (offset === undefined && part.from > 0)
     notes.push(`${part.from} bytes before this: see them with offset.`)
+  if (cut !== undefined && part.next === part.end)
+    notes.push(`What it wrote after this could not be kept: ${cut}`)
   if (part.next < part.end && state.at === 'ended')
     notes.push(`More follows: read on with offset ${part.next}.`)
   else
@@ -94,9 +96,10 @@ function here(jobs: Jobs, id: string): JobRecord {
   throw new Refusal(`There is no job ${id}. ${todo}`, 'not-found')
 }
 
-function sentence({ id, command, started, bytes, state }: JobRecord): string {
+function sentence({ id, command, started, bytes, cut, state }: JobRecord): string {
   const what = command.length > COMMAND_CHARS ? `${command.slice(0, COMMAND_CHARS)}…` : command
-  return `${id} ${became(state, started)}; ${bytes} bytes of output: ${what}`
+  const kept = cut === undefined ? '' : `, all that could be kept (${cut})`
+  return `${id} ${became(state, started)}; ${bytes} bytes of output${kept}: ${what}`
 }
 
 function became(state: JobRecord['state'], started: number): string {

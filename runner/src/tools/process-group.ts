@@ -26,6 +26,7 @@ export interface GroupOptions {
   /** Bytes after which the command is ended. */
   flood_bytes: number
   signal: AbortSignal
+  /** Where it throws the command is ended. */
   onBytes: (chunk: Buffer) => void
 }
 
@@ -56,8 +57,8 @@ export function spawnGroup(
 }
 
 /**
- * Runs a program to its end, then ends whatever it left behind. Resolves when all are gone. Rejects only when the program can't be
- * started.
+ * Runs a program to its end, then ends whatever it left behind. Resolves when all are gone. Rejects when the program can't be
+ * started, and with what `onBytes` threw.
  */
 export function runGroup(program: string, args: string[], options: GroupOptions): Promise<GroupEnd> {
   const { child, end: endAll } = spawnGroup(program, args, { ...options, stdin: 'ignore' })
@@ -65,15 +66,22 @@ export function runGroup(program: string, args: string[], options: GroupOptions)
   return new Promise((resolve, reject) => {
     let by: GroupEnd['by'] | undefined
     let bytes = 0
+    let broke: { error: Error } | undefined
     const end = (why: GroupEnd['by']): void => {
       if (by !== undefined) return
       by = why
-      void endAll()
+      endAll().catch(reject)
     }
     const onData = (chunk: Buffer): void => {
       bytes += chunk.length
       if (bytes - chunk.length > options.flood_bytes) return end('flood')
-      options.onBytes(chunk)
+      if (broke) return
+      try {
+        options.onBytes(chunk)
+      } catch (error) {
+        broke = { error: error instanceof Error ? error : new Error(String(error)) }
+        end('abort')
+      }
     }
     const onAbort = (): void => end('abort')
     const { timeout_ms } = options
@@ -88,7 +96,7 @@ export function runGroup(program: string, args: string[], options: GroupOptions)
       clearTimeout(timer)
       options.signal.removeEventListener('abort', onAbort)
     }
-    child.once('error', (error) => {
+    child.on('error', (error) => {
       settle()
       if (child.pid === undefined) reject(error)
     })
@@ -96,13 +104,15 @@ export function runGroup(program: string, args: string[], options: GroupOptions)
       settle()
       by ??= 'exit'
       const why = by
-      void endAll()
+      endAll()
         .then(() => Promise.race([closed, delay(DRAIN_MS)]))
         .then(() => {
           stdout?.destroy()
           stderr?.destroy()
-          resolve({ code, signal, by: why })
+          if (broke) reject(broke.error)
+          else resolve({ code, signal, by: why })
         })
+        .catch(reject)
     })
   })
 }

@@ -28,7 +28,10 @@ export function marked(env: Record<string, string>, marker: string): Record<stri
 /** Living processes of a group or with a marker. Dead ones that nobody has collected yet do not count. */
 export async function processesOf(group: number, marker: string): Promise<number[]> {
   if (platform() !== 'linux') return signalProcess(-group, 0) ? [-group] : []
-  const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const all = await readdir('/proc').catch(() => undefined)
+  // Too many open files, say: then the group is what there is to know.
+  if (!all) return signalProcess(-group, 0) ? [-group] : []
+  const names = all.filter((name) => /^\d+$/.test(name))
   const found = await Promise.all(
     names.map(async (name) => {
       const stat = await readFile(`/proc/${name}/stat`, 'latin1').catch(() => '')

@@ -18,7 +18,7 @@ export async function searchTree(task: SearchTask, signal: AbortSignal): Promise
   try {
     return await new Promise<Found>((resolve, reject) => {
       worker.once('message', resolve)
-      worker.once('error', (error) =>
+      worker.on('error', (error) =>
         reject(new Refusal(`The search failed: ${error instanceof Error ? error.message : String(error)}`)),
       )
       limit.addEventListener('abort', () =>

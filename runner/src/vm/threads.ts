@@ -93,7 +93,13 @@ export class Threads {
 
   #warmUp(): void {
     this.#warming = undefined
-    if (this.#free() === undefined && this.count < this.#max) this.#held.set(new Thread(), 0)
+    if (this.#free() !== undefined || this.count >= this.#max) return
+    try {
+      this.#held.set(new Thread(), 0)
+    } catch {
+      // Only started ahead: whoever needs one hears what is wrong.
+      return
+    }
   }
 }
 

@@ -141,6 +141,16 @@ export class GitProgram {
         options.signal?.removeEventListener('abort', onAbort)
       }
 
+      child.on('error', (cause: NodeJS.ErrnoException) => {
+        settle()
+        if (!existsSync(options.cwd)) reject(new BatonError('workspace-missing', options.cwd))
+        else if (cause.code === 'ENOENT')
+          reject(new BatonError('internal', `The program git is not installed.`))
+        else reject(new BatonError('internal', `git could not start: ${cause.message}`, { cause }))
+      })
+      // With too many open files there are no pipes; the error follows.
+      if (!(child.stdout as Readable | undefined)) return
+
       const { sink } = options
       let sunk: Promise<void> = Promise.resolve()
       let broke: { error: unknown } | undefined
@@ -177,13 +187,6 @@ export class GitProgram {
         })
         input.pipe(child.stdin)
       }
-      child.on('error', (cause: NodeJS.ErrnoException) => {
-        settle()
-        if (!existsSync(options.cwd)) reject(new BatonError('workspace-missing', options.cwd))
-        else if (cause.code === 'ENOENT')
-          reject(new BatonError('internal', `The program git is not installed.`))
-        else reject(new BatonError('internal', `git could not start: ${cause.message}`, { cause }))
-      })
       const finish = async (code: number | null, killed: NodeJS.Signals | null): Promise<void> => {
         settle()
         if (typeof input !== 'string' && !(input instanceof Uint8Array)) input.destroy()
@@ -203,7 +206,7 @@ export class GitProgram {
           })
         }
       }
-      child.on('close', (code, killed) => void finish(code, killed))
+      child.on('close', (code, killed) => void finish(code, killed).catch(reject))
     })
   }
 }
