@@ -17,7 +17,7 @@ import type { SandboxSettings } from './settings.ts'
 const PROBE_MS = 10_000
 
 export interface SandboxOptions {
-  settings: Exclude<SandboxSettings, boolean>
+  settings: Omit<Exclude<SandboxSettings, boolean>, 'env'>
   /** The session's work tree. */
   root: string
   /** The runner's data folder: it holds the keys. */
