@@ -92,6 +92,8 @@ const ConfigSchema = v.strictObject({
 })
 
 export interface LoadedConfig {
+  /** The person's folder that the file lies in. Absent: there is none. */
+  folder?: string
   tools: Tool[]
   rules: Rule[]
   workspace: WorkspaceSettings
@@ -125,7 +127,7 @@ export async function loadConfig(repository: string): Promise<LoadedConfig> {
     return hostTool({ name, description, schema: input.schema, replay, access }, input, tool.execute)
   })
   const { rules, workspace, mcp, sandbox, fetch } = parsed.output
-  return { tools, rules, workspace, mcp, sandbox, fetchAllowed: fetch.allow }
+  return { folder: repository, tools, rules, workspace, mcp, sandbox, fetchAllowed: fetch.allow }
 }
 
 async function importDefault(file: string): Promise<unknown> {

@@ -61,6 +61,7 @@ function handsOf(name: string): Partial<Hands> & { root: string } {
   const options = {
     data: newFolder(),
     name,
+    folders: [],
     env: process.env,
     sandbox: false,
     configOf: async () => NO_CONFIG,

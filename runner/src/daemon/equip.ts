@@ -3,16 +3,19 @@
  * servers, and the sandbox that the config or the command line asks for. Opens virtual workspaces, which any runner can.
  */
 import { homedir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { explain, type BatonError } from '@baton/shared/errors.ts'
 import { CONFIG_FILES, type LoadedConfig } from '../config.ts'
 import { Jobs, sweepJobs } from '../jobs/jobs.ts'
 import { McpServers } from '../mcp/servers.ts'
+import { referencesIn, referencesOf } from '../mcp/settings.ts'
 import { knownMcpTools, mcpTools } from '../mcp/tools.ts'
 import type { Origin, RestoredWorkspace } from '../session/options.ts'
 import { sandboxOf } from '../sandbox/bubblewrap.ts'
-import type { SandboxSettings } from '../sandbox/settings.ts'
-import type { Stay } from '../tools/stay.ts'
+import { SANDBOX_DEFAULTS, type SandboxSettings } from '../sandbox/settings.ts'
+import { boxedEnvironment, commandEnvironment } from '../tools/environment.ts'
+import type { Stay, Surroundings } from '../tools/stay.ts'
 import { ScratchTrees } from '../virtual/scratch.ts'
 import { virtualTools } from '../virtual/tools.ts'
 import { isVirtual, VirtualWorkspace, type VirtualKind } from '../virtual/workspace.ts'
@@ -23,6 +26,8 @@ export interface EquipOptions {
   data: string
   /** The name of this runner, for ids of jobs. */
   name: string
+  /** Workspace folders of this runner: whatever their configs give to servers reaches no command here. */
+  folders: readonly string[]
   env: NodeJS.ProcessEnv
   /** Every command runs in the sandbox, whatever the config says. */
   sandbox: boolean
@@ -49,11 +54,13 @@ export function equip(hands: Hands, options: EquipOptions): Hands {
     rules: async (folder, origin) => (isVirtual(folder) ? [] : hands.rules(folder, origin)),
     tools: async (folder, how) => {
       if (isVirtual(folder)) return virtualTools(folder)
-      const { known, origin, tell } = how
-      const { mcp } = await configOf(folder, origin)
-      const own = await hands.tools(folder, how)
-      const servers = known ? knownMcpTools(mcp, known) : await mcpTools(mcp, { folder, env, tell })
-      return [...own, ...servers]
+      const { known, origin, root = folder, tell } = how
+      const { mcp, folder: own = folder } = await configOf(folder, origin)
+      const tools = await hands.tools(folder, how)
+      const servers = known
+        ? knownMcpTools(mcp, known)
+        : await mcpTools(mcp, { place: { folder: own, root, empty: join(data, 'mcp/offers') }, env, tell })
+      return [...tools, ...servers]
     },
     openWorkspace: async (sid, folder, settings) => {
       if (isVirtual(folder)) return openVirtual(folder, sid, scratch)
@@ -93,23 +100,39 @@ const SCRATCH =
 const SCRATCH_GONE =
   'The scratch files are gone: they were not stored, and the session has left the machine that had them.'
 
-async function stayOf(
-  root: string,
-  sid: string,
-  config: LoadedConfig,
-  { data, name, env, sandbox }: EquipOptions,
-): Promise<Stay> {
+async function stayOf(root: string, sid: string, config: LoadedConfig, options: EquipOptions): Promise<Stay> {
+  const { data, name, env } = options
   const jobs = new Jobs(join(data, 'jobs', sid), name)
-  const mcp = new McpServers(root, env)
-  const stay = {
-    ...{ jobs, mcp, fetchAllowed: config.fetchAllowed },
+  const empty = join(data, 'mcp', sid)
+  const mcp = new McpServers({ folder: config.folder ?? empty, root, empty }, env)
+  const { missing, ...surroundings } = await surroundingsOf(root, config, options)
+  return {
+    ...{ ...surroundings, jobs, mcp, fetchAllowed: config.fetchAllowed },
+    ...(missing ? { notices: [explain(missing)] } : {}),
     end: async () => void (await Promise.all([jobs.end(), mcp.end()])),
   }
+}
+
+/** What commands run in, the person's set-up included. `missing`: why they are refused. */
+export async function surroundingsOf(
+  root: string,
+  config: LoadedConfig,
+  { data, folders, env, sandbox }: Omit<EquipOptions, 'name' | 'configOf'>,
+): Promise<Surroundings & { missing?: BatonError }> {
+  const withheld = new Set([...referencesOf(config.mcp), ...(await givenBy(folders))])
   const settings = wanted(sandbox, config.sandbox)
-  if (!settings) return stay
+  if (!settings) return { env: commandEnvironment(env, withheld) }
   const where = { root, data, home: env['HOME'] ?? homedir(), path: env['PATH'] ?? '' }
   const box = await sandboxOf({ settings, ...where })
-  return { ...stay, enclosure: box, ...(box.missing ? { notices: [explain(box.missing)] } : {}) }
+  const own = boxedEnvironment(env, settings.env, withheld)
+  return { env: own, enclosure: box, ...(box.missing ? { missing: box.missing } : {}) }
+}
+
+/** Names of variables to which configs refer. Their text is searched: a config runs only for sessions of its own folder. */
+async function givenBy(folders: readonly string[]): Promise<string[]> {
+  const files = folders.flatMap((folder) => CONFIG_FILES.map((name) => join(folder, name)))
+  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => '')))
+  return texts.flatMap(referencesIn)
 }
 
 /** Why commands would be refused here although a sandbox is asked for. `folder`: any on this machine. */
@@ -117,7 +140,7 @@ export async function objectionToSandbox(
   folder: string,
   env: NodeJS.ProcessEnv,
 ): Promise<BatonError | undefined> {
-  const settings = { network: false, write: [], read: [] }
+  const settings = SANDBOX_DEFAULTS
   const where = { root: folder, data: folder, home: env['HOME'] ?? homedir(), path: env['PATH'] ?? '' }
   return (await sandboxOf({ settings, ...where })).missing
 }
@@ -125,5 +148,5 @@ export async function objectionToSandbox(
 /** The config may say what is allowed in the sandbox, not turn off what the command line asked for. */
 function wanted(flag: boolean, config: SandboxSettings): Exclude<SandboxSettings, boolean> | undefined {
   if (typeof config === 'object') return config
-  return flag || config ? { network: false, write: [], read: [] } : undefined
+  return flag || config ? SANDBOX_DEFAULTS : undefined
 }

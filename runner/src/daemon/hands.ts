@@ -7,10 +7,12 @@ import { BatonError } from '@baton/shared/errors.ts'
 import { loadConfig, NO_CONFIG } from '../config.ts'
 import { createModel } from '../model/index.ts'
 import { builtinTools } from '../tools/index.ts'
+import type { Surroundings } from '../tools/stay.ts'
 import { GuestHarness } from '../vm/guest-harness.ts'
 import { openWorkspace, restoreWorkspace } from '../workspace/open.ts'
 import { placeOf } from '../workspace/settings.ts'
-import { equip, type ConfigOf } from './equip.ts'
+import type { Workspace } from '../workspace/workspace.ts'
+import { equip, surroundingsOf, type ConfigOf } from './equip.ts'
 import { OwnFolders } from './own-folder.ts'
 import { defaultName, type RunnerOptions } from './runner.ts'
 
@@ -47,6 +49,8 @@ export async function createHands({
     return counts === undefined ? NO_CONFIG : loadConfig(counts)
   }
 
+  const here = { data, folders, env, sandbox }
+
   const hands: RunnerOptions['hands'] = {
     ...times,
     model: createModel({
@@ -65,9 +69,12 @@ export async function createHands({
     openWorkspace: async (sid, folder, settings) => {
       if (!folders.includes(folder))
         throw new BatonError('workspace-missing', `(${folder} is not served by this runner)`)
-      const { workspace: config } = await loadConfig(folder)
+      const all = await loadConfig(folder)
+      const { workspace: config } = all
       const place = placeOf(settings) ?? config.place
-      return (await openWorkspace({ folder, data, sid, settings: { ...config, place } })).workspace
+      const surroundings = ({ root }: Workspace): Promise<Surroundings> => surroundingsOf(root, all, here)
+      const options = { folder, data, sid, settings: { ...config, place }, surroundings }
+      return (await openWorkspace(options)).workspace
     },
     restoreWorkspace: async (sid, folder, checkpoint, packs) => {
       const likely = await own.likely(folder, sid, checkpoint)
@@ -75,10 +82,14 @@ export async function createHands({
         likely === undefined
           ? {}
           : { folder: likely, settings: async () => (await loadConfig(likely)).workspace }
-      return restoreWorkspace({ data, sid, packs, checkpoint, ...clone })
+      const surroundings = async (workspace: Workspace): Promise<Surroundings> => {
+        const origin = { sid, checkpoint, arrived: Promise.resolve(workspace) }
+        return surroundingsOf(workspace.root, await configOf(folder, origin), here)
+      }
+      return restoreWorkspace({ data, sid, packs, checkpoint, surroundings, ...clone })
     },
   }
-  return equip(hands, { data, name, env, sandbox, configOf })
+  return equip(hands, { ...here, name, configOf })
 }
 
 async function readBuilt(name: string): Promise<Uint8Array> {

@@ -1,9 +1,11 @@
 /**
  * One MCP server of one session's stay on this runner. Started at its first call, within a deadline; when it dies it is started
  * again at the next call, at once the first time, then ever more slowly. Each session has its own, so that what a server
- * remembers (an open page, a chosen project) does not leak into another session, and it works in that session's files.
+ * remembers (an open page, a chosen project) does not leak into another session. It is the person's program with the person's secrets:
+ * it runs in the person's folder, never among files that an agent writes.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { mkdir, realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import {
   Client,
@@ -11,11 +13,13 @@ import {
   type CallToolResult,
   type Tool,
 } from '@modelcontextprotocol/client'
-import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
 import { BatonError } from '@baton/shared/errors.ts'
 import { Backoff } from '@baton/shared/backoff.ts'
-import { StdioTransport } from './stdio.ts'
+import { serverEnvironment } from '../tools/environment.ts'
+import { isInside } from '../tools/paths.ts'
+import { redactor } from './redaction.ts'
 import { resolved, type McpDefinition } from './settings.ts'
+import { StdioTransport } from './stdio.ts'
 
 const START_MS = 20_000
 const CALL_MS = 600_000
@@ -33,11 +37,20 @@ interface Connection {
   close: () => Promise<void>
 }
 
+export interface McpPlace {
+  /** The person's folder, whose config names the server. */
+  folder: string
+  /** Where the agent writes: the session's work tree. Told to the server as BATON_WORK_TREE; its PATH leads to nothing in there. */
+  root: string
+  /** Made when it is needed: the folder of the server instead of the person's, when the agent works in that one. */
+  empty: string
+}
+
 export interface McpServerOptions {
   name: string
   definition: McpDefinition
   /** Where it runs, if it is a program. */
-  root: string
+  place: McpPlace
   env: NodeJS.ProcessEnv
   start_ms?: number
 }
@@ -46,7 +59,7 @@ export class McpServer {
   readonly #options: McpServerOptions
   readonly #backoff = new Backoff({ base_ms: 1_000, cap_ms: 30_000 })
   #connecting: Promise<Connection> | undefined
-  #secrets: string[] = []
+  #redact = (text: string): string => text
   #failures = 0
   /** On the monotonic clock. */
   #notBefore = 0
@@ -80,7 +93,7 @@ export class McpServer {
 
   /** Text without the secrets that this server was given. */
   redact(text: string): string {
-    return this.#secrets.reduce((kept, secret) => kept.replaceAll(secret, '•••'), text)
+    return this.#redact(text)
   }
 
   async end(): Promise<void> {
@@ -100,11 +113,7 @@ export class McpServer {
       )
     }
     this.#connecting ??= this.#connect()
-    const stopped = new Promise<never>((_, reject) => {
-      signal?.addEventListener('abort', () => reject(new BatonError('stopped')), { once: true })
-    })
-    stopped.catch(() => undefined)
-    return Promise.race([this.#connecting, stopped])
+    return signal ? unlessAborted(this.#connecting, signal) : this.#connecting
   }
 
   async #connect(): Promise<Connection> {
@@ -113,7 +122,7 @@ export class McpServer {
     let errors = (): string => ''
     try {
       const client = new Client({ name: 'baton', version: '1.0.0' })
-      const transport = 'command' in definition ? this.#program(definition) : this.#remote(definition)
+      const transport = 'command' in definition ? await this.#program(definition) : this.#remote(definition)
       if (transport instanceof StdioTransport) errors = () => transport.errors
       let isClosed = false
       close = async () => {
@@ -136,23 +145,22 @@ export class McpServer {
     }
   }
 
-  #program(definition: Extract<McpDefinition, { command: string }>): StdioTransport {
-    const { command, args, cwd = '.' } = definition
+  async #program(definition: Extract<McpDefinition, { command: string }>): Promise<StdioTransport> {
+    const { command, args, cwd } = definition
+    const { folder, root, empty } = this.#options.place
     const { values, secrets } = resolved(definition.env, this.#options.env)
-    this.#learn(secrets)
-    const env = { ...getDefaultEnvironment(), ...values }
-    return new StdioTransport({ command, args, env, cwd: resolve(this.#options.root, cwd) })
+    this.#redact = redactor(secrets)
+    const env = { ...serverEnvironment(this.#options.env, root), BATON_WORK_TREE: root, ...values }
+    if (cwd !== undefined) return new StdioTransport({ command, args, env, cwd: resolve(folder, cwd) })
+    const isShared = isInside(await real(root), await real(folder))
+    if (isShared) await mkdir(empty, { recursive: true, mode: 0o700 })
+    return new StdioTransport({ command, args, env, cwd: isShared ? empty : folder })
   }
 
   #remote({ url, headers }: Extract<McpDefinition, { url: string }>): StreamableHTTPClientTransport {
     const { values, secrets } = resolved(headers, this.#options.env)
-    this.#learn(secrets)
+    this.#redact = redactor(secrets)
     return new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: values } })
-  }
-
-  #learn(secrets: string[]): void {
-    // What is very short stands in any text.
-    this.#secrets = secrets.filter((secret) => secret.length >= 6)
   }
 
   #failed(): void {
@@ -165,6 +173,23 @@ export class McpServer {
   #failure(what: string, error: unknown, more = ''): McpFailure {
     const words = error instanceof Error ? error.message : String(error)
     return new McpFailure(this.redact(`${what}: ${words}.${more}`))
+  }
+}
+
+const real = (path: string): Promise<string> => realpath(path).catch(() => path)
+
+/** Throws BatonError `stopped` as soon as the signal aborts. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) throw new BatonError('stopped')
+  const over = new AbortController()
+  const stopped = new Promise<never>((_, reject) => {
+    const stop = (): void => reject(new BatonError('stopped'))
+    signal.addEventListener('abort', stop, { once: true, signal: over.signal })
+  })
+  try {
+    return await Promise.race([work, stopped])
+  } finally {
+    over.abort()
   }
 }
 

@@ -25,7 +25,10 @@ export const McpSettings = v.record(
         args: v.optional(v.array(v.string()), []),
         /** Values may refer to the runner's environment: `${GITHUB_TOKEN}`. */
         env: v.optional(v.record(v.string(), v.string()), {}),
-        /** Relative to the session's work tree. Default: its root. */
+        /**
+         * Relative to the folder of the config. Default: that folder; an empty one for a session that works in it in place, where
+         * what an agent has written would be found before what is meant.
+         */
         cwd: v.optional(v.string()),
         ...policies,
       }),
@@ -42,6 +45,20 @@ export const McpSettings = v.record(
 export type McpSettings = v.InferOutput<typeof McpSettings>
 export type McpDefinition = McpSettings[string]
 
+const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
+
+/** The names that stand in a text as `${NAME}`. */
+export function referencesIn(text: string): string[] {
+  return Array.from(text.matchAll(REFERENCE), ([, name = '']) => name)
+}
+
+/** The variables of the runner that servers are given. */
+export function referencesOf(settings: McpSettings): string[] {
+  return Object.values(settings)
+    .flatMap((server) => Object.values('command' in server ? server.env : server.headers))
+    .flatMap(referencesIn)
+}
+
 /** Text with its `${NAME}` replaced, and the values that stand for secrets. Throws Error naming a variable that is not set. */
 export function resolved(
   values: Record<string, string>,
@@ -50,7 +67,7 @@ export function resolved(
   const secrets: string[] = []
   const replaced = Object.entries(values).map(([key, value]) => [
     key,
-    value.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
+    value.replaceAll(REFERENCE, (_, name: string) => {
       const found = env[name]
       if (found === undefined || found === '')
         throw new Error(`it needs the environment variable ${name}, which is not set for this runner`)

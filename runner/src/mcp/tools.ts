@@ -7,7 +7,7 @@ import { refused } from '../tools/define.ts'
 import { pictureOf, pictureType } from '../tools/pictures.ts'
 import { bounded } from '../tools/text.ts'
 import type { Picture, Tool, ToolAnswer } from '../tools/tool.ts'
-import { McpFailure, McpServer } from './server.ts'
+import { McpFailure, McpServer, type McpPlace } from './server.ts'
 import { keyOf } from './servers.ts'
 import type { McpDefinition, McpSettings } from './settings.ts'
 
@@ -20,17 +20,17 @@ const offers = new Map<string, Promise<McpTool[]>>()
 
 /**
  * The tools of a new session, in the order of the settings and then of their names. A server that can't be had is told of, and
- * its tools are missing. `folder`: where servers run that are only asked what they offer.
+ * its tools are missing. `place`: where servers run that are only asked what they offer.
  */
 export async function mcpTools(
   settings: McpSettings,
-  options: { folder: string; env: NodeJS.ProcessEnv; tell: (text: string) => void },
+  options: { place: McpPlace; env: NodeJS.ProcessEnv; tell: (text: string) => void },
 ): Promise<Tool[]> {
-  const { folder, env, tell } = options
+  const { place, env, tell } = options
   const lists = await Promise.all(
     Object.entries(settings).map(async ([name, definition]) => {
-      const key = keyOf(name, definition)
-      const offer = offers.get(key) ?? offerOf(new McpServer({ name, definition, root: folder, env }))
+      const key = `${place.folder}\0${keyOf(name, definition)}`
+      const offer = offers.get(key) ?? offerOf(new McpServer({ name, definition, place, env }))
       offers.set(key, offer)
       try {
         return specsOf(name, definition, await offer).map((spec) => toolOf(spec, name, definition))
@@ -54,7 +54,8 @@ export function knownMcpTools(settings: McpSettings, known: readonly ToolSpec[])
 
 async function offerOf(server: McpServer): Promise<McpTool[]> {
   try {
-    return await server.tools()
+    const tools = await server.tools()
+    return JSON.parse(server.redact(JSON.stringify(tools))) as McpTool[]
   } finally {
     await server.end()
   }

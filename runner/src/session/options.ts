@@ -41,11 +41,11 @@ export interface SessionOptions {
   engine?: { hash: string; bytes: Uint8Array }
   /**
    * Tools for sessions of a workspace folder, or of what stands for it on this runner. `known`: the specs that a session which began
-   * elsewhere has. `tell` is for people: what could not be had. `origin` absent: the session begins here.
+   * elsewhere has. `tell` is for people: what could not be had. `origin` absent: the session begins here, in `root`.
    */
   tools: (
     folder: string,
-    how: { known?: readonly ToolSpec[]; origin?: Origin; tell: (text: string) => void },
+    how: { known?: readonly ToolSpec[]; origin?: Origin; root?: string; tell: (text: string) => void },
   ) => Promise<Tool[]>
   /** Permission rules of that folder's config. */
   rules: (folder: string, origin?: Origin) => Promise<Rule[]>

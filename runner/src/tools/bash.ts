@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import * as v from 'valibot'
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import { defineTool, Refusal } from './define.ts'
+import { commandEnvironment } from './environment.ts'
 import { runGroup, type GroupEnd } from './process-group.ts'
 import { HeadAndTail } from './text.ts'
 import type { ToolAnswer, ToolContext } from './tool.ts'
@@ -76,6 +77,10 @@ function enclosed({ stay }: ToolContext, program: string, args: string[]): How {
   }
 }
 
+function environmentOf({ stay }: ToolContext): Record<string, string> {
+  return stay?.env ?? commandEnvironment(process.env)
+}
+
 async function runNow(how: How, timeout_ms: number, context: ToolContext): Promise<ToolAnswer> {
   const output = new HeadAndTail()
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
@@ -87,7 +92,7 @@ async function runNow(how: How, timeout_ms: number, context: ToolContext): Promi
     context.onOutput?.(text)
   }
   const end = await runGroup(how.program, how.args, {
-    ...{ cwd: context.root, env: commandEnvironment(process.env), timeout_ms, flood_bytes: FLOOD_BYTES },
+    ...{ cwd: context.root, env: environmentOf(context), timeout_ms, flood_bytes: FLOOD_BYTES },
     signal: context.signal,
     onBytes: (chunk) => {
       bytes += chunk.length
@@ -100,9 +105,10 @@ async function runNow(how: How, timeout_ms: number, context: ToolContext): Promi
   return resultOf(output, end, { bytes, isText: valid.isValid() }, timeout_ms)
 }
 
-function startJob(command: string, how: How, { root, stay }: ToolContext): ToolAnswer {
+function startJob(command: string, how: How, context: ToolContext): ToolAnswer {
+  const { root, stay } = context
   if (!stay?.jobs) throw new Refusal('There are no background jobs here: run it without background.')
-  const job = stay.jobs.start(command, { ...how, cwd: root, env: commandEnvironment(process.env) })
+  const job = stay.jobs.start(command, { ...how, cwd: root, env: environmentOf(context) })
   if (!job) throw new Refusal('Too many jobs are running. Stop one with the tool job first.', 'too-many')
   const text = `Started in the background as ${job.id}. Look at its output with the tool job. It ends when it is stopped or the session leaves this machine.`
   return { text, is_error: false, detail: { job: job.id } }
@@ -153,17 +159,4 @@ function resultOf(
     is_error: isError,
     detail: { exit_code: end.code, signal: end.signal, ended_by: end.by, bytes, cut: output.cut },
   }
-}
-
-/** The runner's environment without its secrets and without what presumes a terminal. */
-export function commandEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
-  const kept: Record<string, string> = {}
-  for (const [name, value] of Object.entries(env)) {
-    if (value === undefined || /^(ANTHROPIC_|BATON_)/.test(name)) continue
-    // Set inside a git hook or by `git` itself, they would point commands at another repository.
-    if (/^GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|PREFIX|COMMON_DIR)$/.test(name)) continue
-    if (name === 'BASH_ENV' || name === 'PROMPT_COMMAND') continue
-    kept[name] = value
-  }
-  return { ...kept, TERM: 'dumb', PAGER: 'cat', GIT_PAGER: 'cat', GIT_TERMINAL_PROMPT: '0', NO_COLOR: '1' }
 }

@@ -32,8 +32,9 @@ function tell(word: 'begin' | 'end', group: number): void {
     const stdio: ['pipe', 'ignore', 'ignore'] = ['pipe', 'ignore', 'ignore']
     // Bash takes a socket as its input, which this pipe is, for a login from afar, and would run the person's .bashrc first.
     const args = ['--norc', '--noprofile', '-c', SCRIPT, RUN]
-    const { BASH_ENV: _, ...env } = process.env
-    keeper = spawn('bash', args, { stdio, detached: true, cwd: '/', env })
+    // Nothing else of the environment: it holds secrets, and functions that would stand for `read` and `kill`.
+    const { PATH = '/usr/bin:/bin' } = process.env
+    keeper = spawn('bash', args, { stdio, detached: true, cwd: '/', env: { PATH } })
     keeper.on('error', () => {})
     keeper.stdin?.on('error', () => {})
     keeper.unref()

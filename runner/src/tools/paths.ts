@@ -52,7 +52,8 @@ async function realish(path: string): Promise<string> {
   }
 }
 
-function isInside(top: string, path: string): boolean {
+/** By how the paths are written; a folder is inside itself. */
+export function isInside(top: string, path: string): boolean {
   const way = relative(top, path)
   return way === '' || (!isAbsolute(way) && way !== '..' && !way.startsWith(`..${sep}`))
 }

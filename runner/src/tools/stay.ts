@@ -9,11 +9,18 @@ export interface Enclosure {
   wrap(program: string, args: string[]): { program: string; args: string[] }
 }
 
-export interface Stay {
+/** What commands of a session run in on this runner. */
+export interface Surroundings {
+  /** Their environment: without secrets, and in a sandbox only what is named. */
+  env: Record<string, string>
+  /** Absent: they run as they are. */
+  enclosure?: Enclosure
+}
+
+export interface Stay extends Partial<Surroundings> {
   /** What to tell people when the session begins here. */
   notices?: readonly string[]
   jobs?: Jobs
-  enclosure?: Enclosure
   mcp?: McpServers
   /** Files at the top of the work tree that no tool writes: what is in them would run unasked. */
   kept?: readonly string[]

@@ -14,6 +14,7 @@ import { mkdir, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, parse } from 'node:path'
 import { BatonError } from '@baton/shared/errors.ts'
+import type { Surroundings } from '../tools/stay.ts'
 import type { ObjectFormat } from './bundle.ts'
 import { claimFolder, claimPlace } from './claims.ts'
 import { identity } from './identity.ts'
@@ -25,7 +26,7 @@ import { makeRoom, markReady, placesOf, readPlace, type Here } from './places.ts
 import { findLinked, findRepository, hasCommit, type Repository } from './repository.ts'
 import { DEFAULT_SETTINGS, type WorkspaceSettings } from './settings.ts'
 import { runSetup } from './setup.ts'
-import type { Checkpoint, Pieces } from './workspace.ts'
+import type { Checkpoint, Pieces, Workspace } from './workspace.ts'
 
 export interface OpenOptions {
   /** The person's folder: any folder in a clone, or one without git. In a work tree of its own a session only reads it. */
@@ -34,6 +35,8 @@ export interface OpenOptions {
   data: string
   sid: string
   settings?: WorkspaceSettings
+  /** What `setup` runs in; those of the runner when absent. */
+  surroundings?: SurroundingsOf
   /** The git executable; `git` when absent. */
   git?: string
 }
@@ -48,8 +51,12 @@ export interface RestoreOptions {
   checkpoint: Checkpoint
   /** The person's settings; asked for only when `folder` proves to be a clone of theirs. Else those of the checkpoint count. */
   settings?: () => Promise<WorkspaceSettings>
+  surroundings?: SurroundingsOf
   git?: string
 }
+
+/** What commands run in among the files of a session. */
+export type SurroundingsOf = (workspace: Workspace) => Promise<Surroundings>
 
 export interface Opened {
   workspace: GitWorkspace
@@ -84,18 +91,31 @@ export async function openWorkspace(options: OpenOptions): Promise<Opened> {
   const { settings = DEFAULT_SETTINGS } = options
   const { git, data, shadow } = here
   const present = await findPresent(here, settings, 'begin')
-  if (present) return opened(here, present, settings, present.inPlace)
+  if (present) return opened(here, present, settings, present.inPlace, options.surroundings)
 
   const repository = await findRepository(git, options.folder).catch((error: unknown) => {
     if (error instanceof BatonError && error.code === 'workspace-not-git') return undefined
     throw error
   })
-  if (!repository) return opened(here, await openFolder(here, options.folder, settings), settings, true)
+  if (!repository)
+    return opened(
+      here,
+      await openFolder(here, options.folder, settings),
+      settings,
+      true,
+      options.surroundings,
+    )
   if (repository.top === undefined) {
     throw new BatonError('workspace-not-git', `${options.folder} is a bare repository: it has no files.`)
   }
   if (settings.place === 'in-place') {
-    return opened(here, await openInPlace(here, repository, repository.top, settings), settings, true)
+    return opened(
+      here,
+      await openInPlace(here, repository, repository.top, settings),
+      settings,
+      true,
+      options.surroundings,
+    )
   }
   const first = await storePersonsFiles({
     git,
@@ -109,7 +129,7 @@ export async function openWorkspace(options: OpenOptions): Promise<Opened> {
   await workspace.fill(first.tree, first.carried)
   await workspace.settle(first.head, first.large)
   await markReady(here, { root: here.root, inPlace: false, kind: 'git' })
-  return opened(here, { workspace }, settings, false)
+  return opened(here, { workspace }, settings, false, options.surroundings)
 }
 
 /**
@@ -141,7 +161,7 @@ export async function restoreWorkspace(options: RestoreOptions): Promise<Opened>
       }
       notices.push(...(await workspace.adopt(checkpoint)))
       await markReady(here, place)
-      return opened(here, { workspace, notices }, settings, place.inPlace)
+      return opened(here, { workspace, notices }, settings, place.inPlace, options.surroundings)
     }
     if (place.inPlace) {
       notices.push(`${place.root} is in use by another session or gone; this one goes on in ${here.root}.`)
@@ -159,7 +179,7 @@ export async function restoreWorkspace(options: RestoreOptions): Promise<Opened>
     await workspace.fill(checkpoint.tree)
     notices.push(...(await workspace.arrive(checkpoint)))
     await markReady(here, { root: here.root, inPlace: false, kind: 'folder' })
-    return opened(here, { workspace, notices }, carried, false)
+    return opened(here, { workspace, notices }, carried, false, options.surroundings)
   }
   const repository = await chooseRepository(here, clone, packs, checkpoint)
   await applyPacks(git, repository, packs, checkpoint)
@@ -168,7 +188,7 @@ export async function restoreWorkspace(options: RestoreOptions): Promise<Opened>
   await workspace.fill(checkpoint.tree)
   notices.push(...(await workspace.arrive(checkpoint)))
   await markReady(here, { root: here.root, inPlace: false, kind: 'git' })
-  return opened(here, { workspace, notices }, settings, false)
+  return opened(here, { workspace, notices }, settings, false, options.surroundings)
 }
 
 /** A folder of the session's own is made ready for work; the person's own folder is as they want it. */
@@ -177,10 +197,12 @@ function opened(
   { workspace, notices = [] }: { workspace: GitWorkspace; notices?: string[] },
   { setup }: WorkspaceSettings,
   inPlace: boolean,
+  surroundings: SurroundingsOf | undefined,
 ): Opened {
   if (setup !== undefined && !inPlace) {
-    const record = join(here.shadow, 'setup')
-    workspace.prepare((signal) => runSetup(setup, { root: workspace.root, record, signal }))
+    const how = { root: workspace.root, record: join(here.shadow, 'setup') }
+    const around = surroundings ? { surroundings: () => surroundings(workspace) } : {}
+    workspace.prepare((signal) => runSetup(setup, { ...how, ...around, signal }))
   }
   return { workspace, notices }
 }

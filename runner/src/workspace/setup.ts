@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { explain } from '@baton/shared/errors.ts'
-import { commandEnvironment } from '../tools/bash.ts'
+import { commandEnvironment } from '../tools/environment.ts'
 import { runGroup } from '../tools/process-group.ts'
+import type { Surroundings } from '../tools/stay.ts'
 
 /** Files that say exactly what is to be installed. */
 const LOCK_FILES = [
@@ -24,24 +25,36 @@ const TIMEOUT_MS = 1_800_000
 const FLOOD_BYTES = 256 << 20
 const TAIL_CHARS = 2000
 
+interface SetupOptions {
+  root: string
+  record: string
+  signal: AbortSignal
+  /** Asked for only when it runs. Absent: none but the runner's. */
+  surroundings?: () => Promise<Surroundings>
+}
+
 /**
- * Runs `command` in `root`, unless it has been run there with the same lock files. `record`: file that remembers. Never rejects;
- * resolves with sentences for the person.
+ * Runs `command` in `root`, unless it has been run there with the same lock files. `record`: file that remembers. `surroundings`:
+ * those of the session's commands, since what it starts may be what an agent wrote. Never rejects; resolves with sentences for
+ * the person.
  */
 export async function runSetup(
   command: string,
-  { root, record, signal }: { root: string; record: string; signal: AbortSignal },
+  { root, record, signal, surroundings }: SetupOptions,
 ): Promise<string[]> {
   try {
     const before = await keyOf(root, command)
     if ((await readFile(record, 'utf8').catch(() => '')) === before) return []
+    const { env, enclosure } = (await surroundings?.()) ?? { env: commandEnvironment(process.env) }
+    const plain = { program: 'bash', args: ['-c', 'exec bash -c "$0" 2>&1', command] }
+    const how = enclosure?.wrap(plain.program, plain.args) ?? plain
     const began = performance.now()
     let tail = ''
     const decoder = new TextDecoder()
-    const end = await runGroup('bash', ['-c', 'exec bash -c "$0" 2>&1', command], {
+    const end = await runGroup(how.program, how.args, {
       ...{
         cwd: root,
-        env: commandEnvironment(process.env),
+        env,
         timeout_ms: TIMEOUT_MS,
         flood_bytes: FLOOD_BYTES,
         signal,
@@ -57,9 +70,11 @@ export async function runSetup(
       await writeFile(record, await keyOf(root, command))
       return [`Set-up on this machine: ${command} (${took}).`]
     }
-    const how =
+    const ended =
       end.by === 'exit' ? `ended with ${end.code ?? end.signal ?? 'an error'}` : `was ended (${end.by})`
-    return [`Set-up on this machine failed: ${command} ${how} after ${took}. Its output ends: ${tail.trim()}`]
+    return [
+      `Set-up on this machine failed: ${command} ${ended} after ${took}. Its output ends: ${tail.trim()}`,
+    ]
   } catch (error) {
     return [`Set-up on this machine failed: ${command}: ${explain(error)}`]
   }
