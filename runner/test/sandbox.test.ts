@@ -64,7 +64,7 @@ async function contextOf(
   const stay = { enclosure: box, jobs, end: () => jobs.end() }
   const { missing } = box
   return {
-    root,
+    root: change.root ?? root,
     readFiles: new Map(),
     signal: new AbortController().signal,
     stay,
@@ -187,27 +187,134 @@ describe.runIf(WORKS)('T11: in the sandbox', () => {
     })
   })
 
-  test('git commits, but hooks and settings of the repository stay as they are', async () => {
-    const repo = join(home, 'repo')
-    mkdirSync(repo)
-    makeRepo(repo)
-    rmSync(root, { recursive: true })
-    git(repo, 'worktree', 'add', '-q', '-b', 'baton/s1', root)
+  describe('a repository', () => {
+    let repo: string
     const who = '-c user.name=A -c user.email=a@example.invalid'
-    const result = await run(
-      `echo new > new.txt && git add -A && git ${who} commit -q -m new && git log --format=%s -1`,
-    )
-    expect(result).toMatchObject({ text: 'new', is_error: false })
-    expect(git(repo, 'log', '--format=%s', '-1', 'baton/s1')).toBe('new')
-    for (const attempt of [
-      `echo x > ${repo}/.git/hooks/pre-commit`,
-      'git config core.hooksPath /tmp',
-      'rm -f .git && git init -q',
-    ]) {
-      expect(await run(attempt), attempt).toMatchObject({ is_error: true })
-    }
-    // What it writes where the home folder would be is nowhere.
-    await run(`echo x > ${repo}/README.md`)
-    expect(execFileSync('git', ['-C', repo, 'status', '--porcelain'], { encoding: 'utf8' })).toBe('')
+    /** Who runs git outside leaves this behind when it runs what a command in the sandbox has planted. */
+    const canary = (): string => join(top, 'ran')
+    const evil = (): string => `printf '[core]\\n\\tfsmonitor = "touch ${canary()}; false"\\n'`
+    beforeEach(() => {
+      repo = join(home, 'repo')
+      mkdirSync(repo)
+      makeRepo(repo)
+      rmSync(root, { recursive: true })
+    })
+    const linked = (): void => void git(repo, 'worktree', 'add', '-q', '-b', 'baton/s1', root)
+    /** The person's own git, with all that the repository says. */
+    const person = (cwd: string, command: string): string =>
+      spawnSync('bash', ['-c', command], { cwd, encoding: 'utf8' }).stdout
+    const common = 'C=$(git rev-parse --path-format=absolute --git-common-dir)'
+
+    test('takes commits, but hooks and settings stay as they are', async () => {
+      linked()
+      const result = await run(
+        `echo new > new.txt && git add -A && git ${who} commit -q -m new && git log --format=%s -1`,
+      )
+      expect(result).toMatchObject({ text: 'new', is_error: false })
+      expect(git(repo, 'log', '--format=%s', '-1', 'baton/s1')).toBe('new')
+      for (const attempt of [
+        `echo x > ${repo}/.git/hooks/pre-commit`,
+        'git config core.hooksPath /tmp',
+        'rm -f .git && git init -q',
+      ]) {
+        expect(await run(attempt), attempt).toMatchObject({ is_error: true })
+      }
+      // What it writes where the home folder would be is nowhere.
+      await run(`echo x > ${repo}/README.md`)
+      expect(execFileSync('git', ['-C', repo, 'status', '--porcelain'], { encoding: 'utf8' })).toBe('')
+    })
+
+    test('takes branches, rebases and stashes', async () => {
+      linked()
+      const steps = [
+        'git checkout -q -b side && echo 1 > one && git add one && git commit -q -m one',
+        'git checkout -q baton/s1 && echo 2 > two && git add two && git commit -q -m two',
+        'git rebase -q side && git update-ref -d refs/heads/side',
+        'echo 3 > two && git stash -q && git stash pop -q && git commit -q -a --amend -m both',
+        'git tag done && git log --format=%s -2',
+      ]
+      const result = await run(steps.join(' && ').replaceAll('git ', `git ${who} `))
+      expect(result).toMatchObject({ text: 'both\none', is_error: false })
+      expect(person(repo, 'git fsck --strict 2>&1 && git log --format=%s -2 done')).toContain('both\none')
+    })
+
+    test('moving .git away and making another is impossible in place', async () => {
+      const change = { root: repo }
+      expect(await run(`mv .git .g && cp -r .g .git`, change)).toMatchObject({ is_error: true })
+      await run(`${evil()} >> .git/config; ${evil()} > .git/config.worktree`, change)
+      expect((await run('git status --short && git log --format=%s', change)).is_error).toBe(false)
+      expect(person(repo, 'git status')).toContain('nothing to commit')
+      expect(existsSync(canary())).toBe(false)
+    })
+
+    test.each([
+      ['of the work tree', 'D=$(git rev-parse --path-format=absolute --git-dir)'],
+      ['of the repository', `${common}; D=$C`],
+    ])('the git folder %s can not be pointed at settings elsewhere', async (_, where) => {
+      linked()
+      await run(`${common}; cp -r $C evil; ${evil()} >> evil/config; ${where}; echo $PWD/evil > $D/commondir`)
+      person(root, 'git status')
+      person(repo, 'git status')
+      expect(existsSync(canary())).toBe(false)
+    })
+
+    test('in place it can not be pointed at settings elsewhere either', async () => {
+      await run(`cp -r .git evil; ${evil()} >> evil/config; echo ../evil > .git/commondir`, { root: repo })
+      person(repo, 'git status')
+      expect(existsSync(canary())).toBe(false)
+    })
+
+    test('gets no hooks where it had no folder for them', async () => {
+      linked()
+      rmSync(join(repo, '.git/hooks'), { recursive: true, force: true })
+      const hook = `printf '#!/bin/sh\\ntouch ${canary()}\\n' > $C/hooks/post-commit`
+      await run(`${common}; mkdir $C/hooks; ${hook}; chmod +x $C/hooks/post-commit`)
+      person(repo, `git ${who} commit -q --allow-empty -m mine`)
+      expect(person(repo, 'git log --format=%s -1')).toBe('mine\n')
+      expect(existsSync(canary())).toBe(false)
+    })
+
+    test.each([true, false])('settings of single work trees stay as they are (there: %j)', async (there) => {
+      git(repo, 'config', 'extensions.worktreeConfig', 'true')
+      if (there) writeFileSync(join(repo, '.git/config.worktree'), '')
+      linked()
+      await run(`${common}; ${evil()} >> $C/config.worktree`)
+      await run(`${evil()} >> $(git rev-parse --git-dir)/config.worktree`)
+      await run(`${common}; for W in $C/worktrees/*; do ${evil()} >> $W/config.worktree; done`)
+      person(repo, 'git status')
+      person(root, 'git status')
+      expect(existsSync(canary())).toBe(false)
+    })
+
+    test('settings of its submodules stay as they are', async () => {
+      const library = join(home, 'library')
+      mkdirSync(library)
+      makeRepo(library)
+      git(repo, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', library, 'sub')
+      git(repo, 'commit', '-q', '-m', 'sub')
+      linked()
+      await run(`${common}; ${evil()} >> $C/modules/sub/config`)
+      person(repo, 'git status')
+      expect(existsSync(canary())).toBe(false)
+    })
+
+    test('I11: packed history and packed refs outlive what is deleted', async () => {
+      git(repo, 'branch', 'precious')
+      git(repo, 'gc', '-q')
+      linked()
+      await run(`${common}; rm -rf $C/objects $C/refs $C/packed-refs; git pack-refs --all --prune`)
+      expect(person(repo, 'git log --format=%s -1 precious')).toBe(
+        git(repo, 'log', '--format=%s', '-1', 'precious') + '\n',
+      )
+      expect(person(repo, 'git fsck --full refs/heads/precious; echo $?')).toMatch(/^0$/m)
+    })
+
+    test('refs that were never packed are not packed away', async () => {
+      linked()
+      rmSync(join(repo, '.git/packed-refs'), { force: true })
+      const before = person(repo, 'git for-each-ref')
+      await run('git pack-refs --all --prune; git gc -q')
+      expect(person(repo, 'git for-each-ref')).toBe(before)
+    })
   })
 })
