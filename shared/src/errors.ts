@@ -381,6 +381,11 @@ export const ERRORS = {
     todo: 'Join one with --join LINK, or start afresh with: baton up',
     status: 401,
   },
+  'result-lost': {
+    what: 'The call has ended, but its result could not be kept.',
+    todo: 'What it did stands: look at that, and let it give less back.',
+    status: 500,
+  },
   usage: { what: 'The command line is not right.', todo: 'See: baton --help', status: 400 },
 } as const satisfies Record<string, ErrorSpec>
 

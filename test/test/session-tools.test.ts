@@ -8,6 +8,7 @@ import { NO_CONFIG } from '@baton/runner/config.ts'
 import { equip } from '@baton/runner/daemon/equip.ts'
 import type { RunnerOptions } from '@baton/runner/daemon/runner.ts'
 import { builtinTools } from '@baton/runner/tools/index.ts'
+import type { ToolAnswer } from '@baton/runner/tools/tool.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 import type { EffectRequest, GuestMessage, Json } from '@baton/shared/guest.ts'
 import { Cluster } from '../src/cluster.ts'
@@ -99,6 +100,50 @@ const told = (entries: Opened[]): Json[] =>
 const notices = (entries: Opened[]): string =>
   JSON.stringify(entries.filter((entry) => entry.kind === 'event' && entry.body.type === 'notice'))
 const stored = (entries: Opened[]): boolean => entries.some(({ kind }) => kind === 'checkpoint')
+
+describe('results that are too large', () => {
+  const BIG = 20 << 20
+  const big = async (answer: ToolAnswer): Promise<Json> => {
+    const program: Program = function* () {
+      yield {}
+      const answered = yield { ask: [tool(1, 'big')] }
+      yield { ask: [emit(2, answered as unknown as Json), prompt(3)] }
+      return null
+    }
+    await using loop = await Loop.open({ program, tools: { big: { run: async () => answer } } })
+    const one = await loop.runner('one')
+    const sid = await loop.start(one.id)
+    const entries = await loop.client.untilEntries(sid, 'the agent was told, or all has failed', (all) =>
+      all.some((entry) => entry.kind === 'event' && ['note', 'failed'].includes(entry.body.type)),
+    )
+    const told = entries.flatMap((entry) =>
+      entry.kind === 'event' && ['note', 'failed'].includes(entry.body.type) ? [entry.body] : [],
+    )
+    return told[0] as unknown as Json
+  }
+
+  it('H14: a detail that is too long is left out, and the rest counts', async () => {
+    expect(await big({ text: 'x', is_error: false, detail: { rows: 'y'.repeat(BIG) } })).toMatchObject({
+      type: 'note',
+      data: {
+        result: {
+          text: 'x',
+          is_error: false,
+          detail: { left_out: expect.stringContaining('too long') as string },
+        },
+      },
+    })
+  })
+
+  it('H14: a result that can not be stored is an error in words, and the session goes on', async () => {
+    expect(await big({ text: 'y'.repeat(BIG), is_error: false })).toMatchObject({
+      type: 'note',
+      data: {
+        error: { code: 'result-lost', message: expect.stringContaining('could not be kept') as string },
+      },
+    })
+  })
+})
 
 describe('jobs', () => {
   it('T3: end when the session moves, and the tool says so there', async () => {

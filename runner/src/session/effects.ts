@@ -6,12 +6,14 @@ import type { Json } from '@baton/shared/guest.ts'
 import type { Outcome } from '@baton/shared/journal.ts'
 import { readModelSaid, textsOf } from '@baton/shared/view/results.ts'
 import { happened } from '../happenings.ts'
+import { bounded } from '../tools/text.ts'
 import { notice, type Draft } from './journal.ts'
 import { failureOf, waitUntil, type Performed } from './perform.ts'
 
 /** A result longer than this goes into a blob. */
 const INLINE_BYTES = 32 << 10
 const ENDS_CHARS = 2000
+const MESSAGE_CHARS = 8000
 
 interface Running {
   kind: string
@@ -127,7 +129,10 @@ function tokensOf(result: Json): { tokens?: Record<string, number> } {
   return { tokens: Object.fromEntries(counts) }
 }
 
-/** The outcome entry of an ended effect; a long result is stored first. */
+/**
+ * The outcome entry of an ended effect; a long result is stored first. One that can't be stored becomes the error `result-lost`.
+ * Throws BatonError `lease-lost`.
+ */
 export async function outcomeDraft(
   ended: Ended,
   store: { blobs: BlobStore; sid: string; key: Uint8Array },
@@ -137,17 +142,24 @@ export async function outcomeDraft(
   const { effect, performed, duration_ms } = ended
   const base: Outcome = { effect, now, duration_ms, ...(repeated > 0 ? { repeated } : {}) }
   if ('error' in performed) {
-    const { error, partial } = performed
+    const { partial } = performed
+    const error = { ...performed.error, message: bounded(performed.error.message, MESSAGE_CHARS) }
     const said = partial === undefined ? {} : { partial: partial.slice(0, INLINE_BYTES) }
     return { kind: 'outcome', body: { ...base, error, ...said } }
   }
   const { result, blobs: named = [] } = performed
-  const text = JSON.stringify(result)
-  const bytes = utf8(text)
-  if (bytes.length <= INLINE_BYTES) return { kind: 'outcome', body: { ...base, result }, blobs: named }
-  const hash = await store.blobs.put(store.sid, store.key, bytes)
-  const blob = { hash, bytes: bytes.length, ...endsOf(result) }
-  return { kind: 'outcome', body: { ...base, blob }, blobs: [hash, ...named] }
+  try {
+    const bytes = utf8(JSON.stringify(result))
+    if (bytes.length <= INLINE_BYTES) return { kind: 'outcome', body: { ...base, result }, blobs: named }
+    const hash = await store.blobs.put(store.sid, store.key, bytes)
+    const blob = { hash, bytes: bytes.length, ...endsOf(result) }
+    return { kind: 'outcome', body: { ...base, blob }, blobs: [hash, ...named] }
+  } catch (error) {
+    if (error instanceof BatonError && error.code === 'lease-lost') throw error
+    // It has happened; only its words are lost, and the agent is told so.
+    const lost = new BatonError('result-lost', `(${error instanceof Error ? error.message : String(error)})`)
+    return { kind: 'outcome', body: { ...base, error: failureOf(lost) } }
+  }
 }
 
 /** What a person reads of a result before they fetch all of it: of a model's answer what it said, never the signatures. */

@@ -10,7 +10,7 @@ import type {
   ToolSpec,
 } from '@baton/shared/guest.ts'
 import { isTransient, type Model } from '../model/model.ts'
-import type { Tool, ToolContext } from '../tools/tool.ts'
+import type { Tool, ToolAnswer, ToolContext } from '../tools/tool.ts'
 import type { Images } from './images.ts'
 
 /** `blobs`: what the result names. `partial`: what a stopped model had said. `transient`: the same call may succeed a little later. */
@@ -61,13 +61,23 @@ export async function performLlm(
 /** To the model all tools are alike. */
 const asSpec = (tool: OwnTool): ToolSpec => ({ ...tool, replay: 'safe', access: 'read' })
 
+/** Characters of JSON. It is for people who look closely; the guest and every reader carry it along. */
+const DETAIL_CHARS = 64 << 10
+
+/** What is too long is left out whole, and said. */
+function withinBounds({ detail, ...answer }: ToolAnswer): ToolAnswer {
+  const chars = detail === undefined ? 0 : JSON.stringify(detail).length
+  if (detail === undefined || chars <= DETAIL_CHARS) return { ...answer, ...(detail ? { detail } : {}) }
+  return { ...answer, detail: { left_out: `The detail of ${chars} characters is too long to be kept.` } }
+}
+
 export async function performTool(
   tool: Tool,
   input: ToolInput,
   images: Images,
   context: ToolContext,
 ): Promise<Performed> {
-  const { result, blobs } = await images.kept(await tool.execute(input.input, context))
+  const { result, blobs } = await images.kept(withinBounds(await tool.execute(input.input, context)))
   return { result: result as unknown as Json, blobs }
 }
 
