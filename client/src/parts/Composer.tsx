@@ -213,6 +213,7 @@ export function Composer({
         onKeyDown={onKeyDown}
       />
       <div className="composer-foot">
+        <div className="composer-side">{children}</div>
         <button
           type="button"
           className="icon-button attach"
@@ -232,7 +233,6 @@ export function Composer({
           aria-label="Photos to attach"
           onChange={(event) => void attach(event.target.files)}
         />
-        <div className="composer-side">{children}</div>
         {next.do === 'stop' ? (
           <button
             type="submit"
