@@ -143,7 +143,7 @@ test('T8: secrets come from the environment of the runner and are blotted out of
   expect(told).toEqual([expect.stringContaining('needs the environment variable NOT_SET')])
 })
 
-test('T18: a server runs in the folder of the config, and in an empty one where the agent works in that folder', async () => {
+test('T17: a server runs in the folder of the config, and in an empty one where the agent works in that folder', async () => {
   const where = async (context: ToolContext, more = {}): Promise<string> =>
     (await call(await list(settings(more)), 'mcp__fix__b_where', context)).text
   const worktree = join(folder, 'data/worktrees/s1')
@@ -157,7 +157,7 @@ test('T18: a server runs in the folder of the config, and in an empty one where 
   expect(existsSync(join(folder, 'empty'))).toBe(false)
 })
 
-test('T18: what an agent has put among its files does not stand for a server', async () => {
+test('T17: what an agent has put among its files does not stand for a server', async () => {
   const worktree = join(folder, 'worktrees/s1')
   const bin = join(worktree, 'node_modules/.bin')
   mkdirSync(bin, { recursive: true })
