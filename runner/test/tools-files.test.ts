@@ -104,6 +104,14 @@ describe('paths', () => {
       is_error: true,
     })
     expect(get('.git/config')).toBe('x')
+    for (const path of [
+      'sub/.git/config',
+      'a/b/.Git',
+      '.git./config',
+      'sub/git~1/hooks/x',
+      'sub/.g\u200cit/config',
+    ])
+      expect(await use('write', { path, content: '' }), path).toMatchObject({ is_error: true })
     expect(await use('write', { path: '.gitignore', content: 'x' })).toMatchObject({ is_error: false })
   })
 })

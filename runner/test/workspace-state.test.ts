@@ -378,6 +378,19 @@ describe('submodules', () => {
     expect(source.left()).toEqual([])
   })
 
+  test('looking at one runs nothing that its settings and attributes name', async () => {
+    const source = await openGitWorkspace({ repository: withModule(), data: folder(), sid: SID })
+    git(source.root, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'update', '--init')
+    const canary = join(folder(), 'ran')
+    const lib = join(source.root, 'lib')
+    git(lib, 'config', 'filter.x.clean', `touch ${canary}; cat`)
+    git(lib, 'config', 'core.fsmonitor', `touch ${canary}; false`)
+    put(source.root, { 'lib/.gitattributes': '* filter=x\n', 'lib/lib.txt': 'LIB\n' })
+    await source.checkpoint()
+    expect(source.left().join()).toContain('What was changed in the submodule lib')
+    expect(existsSync(canary)).toBe(false)
+  })
+
   test('I11: what is in one is not touched when a session comes home, in place or not', async () => {
     const person = withModule()
     const home = folder()

@@ -1,7 +1,7 @@
 /** Searches files on the disk by `git grep`, which respects ignore files. */
 import { realpath, stat } from 'node:fs/promises'
 import { relative } from 'node:path'
-import { GitProgram, type GitResult } from '../workspace/git-program.ts'
+import { GitProgram, OFFLINE, type GitResult } from '../workspace/git-program.ts'
 import { Refusal } from './define.ts'
 import { withOwnExcludes } from './excludes.ts'
 import type { InnerPath } from './paths.ts'
@@ -45,7 +45,7 @@ export async function gitSearch(
   if (input.ignore_case) flags.push('-i')
   if (input.files_only) flags.push('-l')
   if (input.context) flags.push(`-C${input.context}`)
-  const options = { cwd: top, signal, timeout_ms: TIMEOUT_MS, max_bytes: OUTPUT_BYTES }
+  const options = { cwd: top, signal, env: OFFLINE, timeout_ms: TIMEOUT_MS, max_bytes: OUTPUT_BYTES }
   const own = await withOwnExcludes(top)
   const run = (kind: string, extra: string[] = []): Promise<GitResult> =>
     new GitProgram().run(

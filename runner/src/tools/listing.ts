@@ -2,7 +2,7 @@
 import type { Dirent } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { GitProgram } from '../workspace/git-program.ts'
+import { GitProgram, OFFLINE } from '../workspace/git-program.ts'
 import { withOwnExcludes } from './excludes.ts'
 
 const WALKED_MAX = 100_000
@@ -27,7 +27,7 @@ export async function listing(folder: string, signal: AbortSignal): Promise<List
 async function filesIn(folder: string, signal: AbortSignal): Promise<string[]> {
   const args = ['ls-files', '--cached', '--others', '--exclude-standard', '-z']
   const own = await withOwnExcludes(folder)
-  const listed = await new GitProgram().run([...own, ...args], { cwd: folder, signal })
+  const listed = await new GitProgram().run([...own, ...args], { cwd: folder, signal, env: OFFLINE })
   if (listed.code !== 0) return walk(folder)
   return listed.stdout
     .toString('utf8')

@@ -14,8 +14,8 @@ export interface InnerPath {
 }
 
 /**
- * Resolves a path that may not exist yet. Throws Refusal `outside-workspace`, also for the folder `.git`, which is git's own,
- * when the path is to be written.
+ * Resolves a path that may not exist yet. Throws Refusal `outside-workspace`, also when the path is to be written and
+ * belongs to git: to the folder `.git`, or to that of a repository or submodule further down.
  */
 export async function innerPath(root: string, path: string, use: 'read' | 'write'): Promise<InnerPath> {
   if (path.includes('\0')) throw new Refusal('The path contains a NUL character. Give a path without it.')
@@ -28,7 +28,7 @@ export async function innerPath(root: string, path: string, use: 'read' | 'write
     throw new Refusal(`${path} leads out of the workspace. ${todo}`, 'outside-workspace')
   }
   const shown = relative(top, resolve(top, asked)).split(sep).join('/') || '.'
-  if (use === 'write' && relative(top, real).split(sep)[0]?.toLowerCase() === '.git') {
+  if (use === 'write' && relative(top, real).split(sep).some(isGits)) {
     throw new Refusal(`${path} belongs to git. Use git commands to change it.`, 'outside-workspace')
   }
   return { real, shown }
@@ -50,6 +50,12 @@ async function realish(path: string): Promise<string> {
     if (parent === path) return path
     return join(await realish(parent), path.slice(parent.length).replace(/^[/\\]/, ''))
   }
+}
+
+/** Also as file systems see it that ignore case, trailing dots and invisible characters, or know short names (git's own rules). */
+function isGits(name: string): boolean {
+  const plain = name.replaceAll(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '').replace(/[. ]+$/, '')
+  return ['.git', 'git~1'].includes(plain.toLowerCase())
 }
 
 /** By how the paths are written; a folder is inside itself. */

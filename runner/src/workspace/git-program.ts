@@ -48,6 +48,12 @@ const SETTINGS = [
   'pack.windowMemory=128m',
 ].flatMap((setting) => ['-c', setting])
 
+/**
+ * For git in a folder where an agent may have made a repository of its own: a lacking object would be fetched from a remote that
+ * is a program (`uploadpack`, `ext::`).
+ */
+export const OFFLINE = { GIT_ALLOW_PROTOCOL: 'none', GIT_NO_LAZY_FETCH: '1', GIT_OPTIONAL_LOCKS: '0' }
+
 const TIMEOUT_MS = 120_000
 const STDERR_BYTES = 64 << 10
 const LOCK_TRIES = 8

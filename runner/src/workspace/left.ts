@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { listPaths, shownPath } from './byte-paths.ts'
 import type { GitProgram } from './git-program.ts'
 import { megabytes } from './megabytes.ts'
+import { hasOwnChanges } from './module-changes.ts'
 import { CHANGE_BYTES_MAX, type Large } from './sizes.ts'
 
 export class Left {
@@ -31,7 +32,8 @@ export class Left {
       )
     }
     for (const path of modules) {
-      if (await this.#hasOwn(path)) {
+      if (this.#told.has(`in ${path}`)) continue
+      if (await hasOwnChanges(this.#git, join(this.#root, shownPath(path)), `${this.#record}.module`)) {
         this.#tell(
           `in ${path}`,
           `What was changed in the submodule ${shownPath(path)} stays on this machine.`,
@@ -67,16 +69,5 @@ export class Left {
     if (this.#told.has(about)) return
     this.#told.add(about)
     this.#fresh.push(sentence)
-  }
-
-  /** Changed files, or commits that no remote has. */
-  async #hasOwn(path: string): Promise<boolean> {
-    const cwd = join(this.#root, shownPath(path))
-    if (this.#told.has(`in ${path}`) || !existsSync(join(cwd, '.git'))) return false
-    const [files, commits] = await Promise.all([
-      this.#git.run(['status', '--porcelain', '--no-renames'], { cwd }),
-      this.#git.run(['rev-list', '--max-count=1', 'HEAD', '--not', '--remotes'], { cwd }),
-    ])
-    return files.stdout.length > 0 || commits.stdout.length > 0
   }
 }

@@ -17,12 +17,13 @@ import { copyFile, mkdir, readdir, readFile, rm, stat, statfs, writeFile } from 
 import { isAbsolute, join, relative } from 'node:path'
 import { BatonError } from '@baton/shared/errors.ts'
 import { fullPath, isText, joinPaths, listPaths, shownPath, splitPaths } from './byte-paths.ts'
-import { gitEnvironment, type GitOptions, type GitProgram } from './git-program.ts'
+import { gitEnvironment, OFFLINE, type GitOptions, type GitProgram } from './git-program.ts'
 import { megabytes } from './megabytes.ts'
 import type { Repository } from './repository.ts'
 import { sizesOf, takeLarge, type Large } from './sizes.ts'
 
-const RAW_ATTRIBUTES = '* -text -ident -filter !eol !working-tree-encoding !crlf\n'
+/** Files as they are, whatever `.gitattributes` says; nothing is run for it. */
+export const RAW_ATTRIBUTES = '* -text -ident -filter !eol !working-tree-encoding !crlf\n'
 /** Files may vanish or grow while git reads them, when something runs in the background. */
 const STORE_TRIES = 4
 const STORE_TIMEOUT_MS = 600_000
@@ -311,6 +312,7 @@ export class Shadow {
     if (!isText(path)) return
     const within = await this.#git.run(['ls-files', '-co', '--exclude-standard', '-z'], {
       cwd: join(this.root, shownPath(path)),
+      env: OFFLINE,
     })
     await this.include(splitPaths(within.stdout).map((file) => `${path}/${file}`))
   }
