@@ -31,9 +31,11 @@ async function walk(ground: Ground, theme: 'light' | 'dark'): Promise<void> {
   const { page } = await openPhone(browser, { theme })
   const shoot = async (name: string): Promise<void> => {
     // Sheets and bars slide in; a picture of them half-way shows nothing.
-    await page.evaluate(() =>
-      Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => undefined))),
-    )
+    // The pulse of what runs never ends.
+    await page.evaluate(() => {
+      const ends = document.getAnimations().filter(({ effect }) => effect?.getTiming().iterations === 1)
+      return Promise.all(ends.map(({ finished }) => finished.catch(() => undefined)))
+    })
     await page.screenshot({ path: join(FOLDER, `${name}-${theme}.png`) })
   }
 
