@@ -2,6 +2,8 @@
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Placement } from '@baton/shared/protocol.ts'
 import { notice, type Draft } from './journal.ts'
+import { boundedLine } from '../tools/text.ts'
+import type { Workspace } from '../workspace/workspace.ts'
 import type { Live } from './live.ts'
 import { urgencyOf, type SavingTurns } from './urgency.ts'
 
@@ -51,16 +53,27 @@ async function storeNow(live: Live, device: string, cut: boolean): Promise<Store
   const workspace = await live.workspace.catch(() => undefined)
   if (!workspace) return { drafts: [] }
   // What jobs write later would not travel.
+  const told = jobsEnded(workspace)
   await workspace.stay?.end()
   try {
     // The first checkpoint may still be on its way; without it no other runner could go on.
     if (cut) await live.checkpoints.settled()
     const checkpoint = cut ? undefined : await live.checkpoints.store(workspace)
-    return { drafts: checkpoint ? [checkpoint] : [] }
+    return { drafts: checkpoint ? [...told, checkpoint] : told }
   } catch (error) {
     if (error instanceof BatonError && error.code === 'lease-lost') throw error
     // The newest files exist only here: nobody else may continue with older ones (I11).
     const text = `The workspace could not be stored, so the session stays on this runner. ${explain(error)}`
-    return { drafts: [notice(text)], stay: { prefer: device, pin: true } }
+    return { drafts: [...told, notice(text)], stay: { prefer: device, pin: true } }
   }
+}
+
+/** A job ends with its session's stay on this machine: whoever counts on it has to know. */
+function jobsEnded({ stay }: Workspace): Draft[] {
+  const running = stay?.jobs?.list().filter(({ state }) => state.at === 'running') ?? []
+  if (running.length === 0) return []
+  const commands = running.map(({ command }) => boundedLine(command.trim().split('\n', 1)[0] ?? '', 80))
+  return [
+    notice(`Background jobs ended here, because the session leaves this machine: ${commands.join('; ')}`),
+  ]
 }
