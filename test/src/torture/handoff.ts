@@ -15,7 +15,7 @@ import { alive, Ground, signal } from '../processes.ts'
 import type { Process } from '../process.ts'
 import { makeRepo, treeOf } from '../repo.ts'
 import { until } from '../until.ts'
-import { COMPACT_AFTER, PROMPTS, taskScript } from './task.ts'
+import { COMPACT_AFTER, PROMPTS, STEERED_TURN, STEERING, taskScript } from './task.ts'
 
 const PRELOAD = join(import.meta.dirname, 'at-entry.ts')
 /** Short for kills: after each it has to run out. Long for moves: none may run out on a slow machine. */
@@ -207,6 +207,12 @@ export class Torture implements AsyncDisposable {
       if (i === COMPACT_AFTER) {
         await this.#client.command(sid, 'compact', {})
         await this.#client.untilEntries(sid, 'the conversation is compacted', isCompacted)
+        await this.#client.setMode(sid, 'edit', 0)
+        await this.#client.untilEntries(
+          sid,
+          'the mode has changed',
+          (entries) => received(entries, 'mode') === 1,
+        )
       }
       await this.#client.command(sid, 'prompt', { text })
       let approved = new Set<number>()
@@ -214,6 +220,7 @@ export class Torture implements AsyncDisposable {
         const entries = await this.#client.entries(sid)
         for (const { effect, digest } of pendingOf(entries)) {
           if (approved.has(effect)) continue
+          if (i === STEERED_TURN && approved.size === 0) await this.#steer(sid)
           approved = approved.add(effect)
           await this.#client.decide(sid, effect, digest)
         }
@@ -222,6 +229,16 @@ export class Torture implements AsyncDisposable {
     }
     await until('the session rests', async () => (await this.#client.info(sid)).status === 'idle')
     return this.#client.entries(sid)
+  }
+
+  async #steer(sid: string): Promise<void> {
+    await this.#client.command(sid, 'prompt', { text: STEERING, steer: true })
+    const prompts = STEERED_TURN + 2
+    await this.#client.untilEntries(
+      sid,
+      'it is steered',
+      (entries) => received(entries, 'prompt') === prompts,
+    )
   }
 
   #counts(): { requests: number; probe: number; launch: number } {
@@ -272,6 +289,9 @@ function turnsOver(entries: Opened[]): number {
   ).length
 }
 
+const received = (entries: Opened[], kind: 'prompt' | 'mode'): number =>
+  entries.filter((entry) => entry.kind === 'received' && entry.body.kind === kind).length
+
 const isCompacted = (entries: Opened[]): boolean =>
   entries.some((entry) => entry.kind === 'event' && entry.body.type === 'compacted')
 
@@ -287,7 +307,7 @@ export function violationsOf(run: Run, expected: Run, how: How): string[] {
   const ended = run.entries.flatMap((entry) => (entry.kind === 'outcome' ? [entry.body.effect] : []))
   if (new Set(ended).size !== ended.length) found.push('I4: an effect has two outcomes')
   const prompts = run.transcript.filter(({ t }) => t === 'prompt').length
-  if (prompts !== PROMPTS.length) found.push(`I6: ${prompts} prompts were taken`)
+  if (prompts !== PROMPTS.length + 1) found.push(`I6: ${prompts} prompts were taken`)
 
   const { interrupted, differences } = compared(run.transcript, expected.transcript)
   found.push(...differences.map((text) => `I7: ${text}`))

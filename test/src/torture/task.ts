@@ -1,5 +1,6 @@
 /**
- * A task for a session to be disturbed in: edits, commands, approvals, tools that may never run twice, a compaction. What the model says
+ * A task for a session to be disturbed in: edits, commands, approvals, steering, a change of mode, tools that may never run twice, a
+ * compaction. What the model says
  * depends only on the conversation, and what a command leaves in the work tree does not depend on whether one that was cut off had run.
  */
 import type { MessagesRequest } from '../model-rules.ts'
@@ -8,6 +9,9 @@ import { call, say, type Turn } from '../model-turns.ts'
 /** Prompts, in order; after the second the conversation is compacted. */
 export const PROMPTS = ['Task one: make the notes.', 'Task two: build it.', 'Task three: tidy up.']
 export const COMPACT_AFTER = 2
+/** Steers the second turn while its first command waits for approval; before the third, the mode becomes `edit`. */
+export const STEERING = 'And keep it short, please.'
+export const STEERED_TURN = 1
 
 const TURNS: Turn[][] = [
   [
