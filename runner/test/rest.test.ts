@@ -26,6 +26,29 @@ describe('rest', () => {
     rest.pause()
   })
 
+  test('T18: what runs in the background holds a session, also when others wait, for a bounded time', () => {
+    const held = new Rest(
+      0,
+      () => undefined,
+      () => true,
+      never,
+    )
+    expect([held.isOver(true), held.isHeld, held.since]).toEqual([false, true, undefined])
+    held.hurry()
+    expect([held.isOver(true), held.isOver(false), held.isHeld]).toEqual([false, true, false])
+    held.pause()
+    const bound = new Rest(
+      0,
+      () => undefined,
+      () => false,
+      0,
+    )
+    expect(bound.isOver(true)).toBe(true)
+    const patient = new Rest(never, () => undefined)
+    expect([patient.isOver(true), patient.isHeld]).toEqual([false, false])
+    patient.pause()
+  })
+
   test('S8: while others wait, any rest is long enough', () => {
     let crowded = false
     const rest = new Rest(

@@ -146,6 +146,26 @@ describe('results that are too large', () => {
 })
 
 describe('jobs', () => {
+  it('T18: hold a session that rests on its machine while they run, and that is told', async () => {
+    const program = calling(
+      () => tool(0, 'bash', { command: 'exec sleep 1000', background: true }),
+      (said) => tool(0, 'job', { action: 'stop', id: /job-\S+(?=\.)/.exec(said)?.[0] ?? said }),
+    )
+    await using loop = await Loop.open({ program, park_after_ms: 1 })
+    const { client } = loop
+    const one = await loop.runner('one', handsOf('one'))
+    const sid = await client.start({ prefer: one.id }, { agent: 'script', workspace: '/w', mode: 'full' })
+    await client.command(sid, 'prompt', { text: 'begin' })
+    const entries = await client.untilEntries(sid, 'that the job holds it is told', (all) =>
+      JSON.stringify(all).includes('A job runs in the background, so the session stays'),
+    )
+    expect(told(entries)).toHaveLength(1)
+    expect((await client.info(sid)).holder).toBe(one.id)
+    await client.command(sid, 'prompt', { text: 'stop it' })
+    await until('it has parked', async () => (await client.info(sid)).holder === undefined)
+    expect(JSON.stringify(await client.entries(sid))).not.toContain('Background jobs ended')
+  })
+
   it('T3: end when the session moves, and the tool says so there', async () => {
     const program = calling(
       () => tool(0, 'bash', { command: 'echo $$ > job.pid; exec sleep 1000', background: true }),

@@ -21,6 +21,8 @@ export interface Live {
   readonly rules: readonly Rule[]
   /** Settles when the files are there; a restored guest goes on meanwhile. */
   readonly workspace: Promise<Workspace>
+  /** The same, once they are. */
+  here?: Workspace
   readonly checkpoints: Checkpoints
   readonly conversations: Conversations
   readonly images: Images
@@ -62,7 +64,7 @@ export function newLive(
     | 'previous'
   >,
 ): Live {
-  return {
+  const live: Live = {
     ...parts,
     conversations: new Conversations(),
     readFiles: new Map(),
@@ -71,4 +73,9 @@ export function newLive(
     toStart: new Map(),
     carried: [],
   }
+  parts.workspace.then(
+    (workspace) => (live.here = workspace),
+    () => undefined,
+  )
+  return live
 }

@@ -40,6 +40,8 @@ type Happening =
 
 /** A guest that computes without end is saved this often. */
 const SAVE_EVERY_MS = 5000
+const HELD =
+  'A job runs in the background, so the session stays on this machine until it ends, or nothing has happened for half an hour.'
 
 export class Session {
   readonly sid: string
@@ -56,6 +58,7 @@ export class Session {
   readonly #departure: Departure
   readonly #rest: Rest
   readonly #claimed_at = performance.now()
+  #toldOfJobs = false
   #saveTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(options: SessionOptions, lease: Lease) {
@@ -340,7 +343,11 @@ export class Session {
     }
     // An effect that has ended is open until its outcome stands in the journal.
     if (this.#effects.size > 0 || live.toStart.size > 0 || !waitsForPerson(live.state)) return
-    if (this.#rest.isOver()) await this.#departure.park(live, this.#inbox.newest)
+    const jobs = live.here?.stay?.jobs
+    if (this.#rest.isOver((jobs?.running ?? 0) > 0)) return this.#departure.park(live, this.#inbox.newest)
+    if (!this.#rest.isHeld || this.#toldOfJobs) return
+    this.#toldOfJobs = true
+    await this.#append([notice(HELD)])
   }
 
   #go(live: Live, work: () => Promise<Pause>): void {
