@@ -43,13 +43,13 @@ test('the planted repository would run its program', () => {
 })
 
 test.each([
-  ['glob', { path: 'nested', pattern: '**/*' }],
-  ['grep', { path: 'nested', pattern: 'a' }],
+  ['glob', { path: '.', pattern: '**/*' }],
+  ['grep', { path: '.', pattern: 'a' }],
 ])('%s runs nothing of a repository that an agent made', async (name, input) => {
   plant(join(root, 'nested'))
   const tool = builtinTools().find(({ spec }) => spec.name === name)
   const result = await tool?.execute(input, {
-    root,
+    root: join(root, 'nested'),
     readFiles: new Map(),
     signal: new AbortController().signal,
   })

@@ -152,3 +152,33 @@ describe('B6 T9: a config counts for a session from elsewhere', () => {
     expect(await hands.rules('/x', { sid: SID, checkpoint: { ...last, packs: [] }, arrived })).toEqual([])
   })
 })
+
+describe('T10: the sandbox that a session began with goes with it', () => {
+  test.each<[string, string | undefined, { network: boolean } | undefined]>([
+    ['a machine without its config', undefined, { network: true }],
+    ['a config that allows less', 'export default { sandbox: true }', { network: false }],
+    ['a config that wants none', 'export default {}', { network: true }],
+  ])('to %s', async (_, config, expected) => {
+    const project = repository()
+    const { packs, last } = await session(project)
+    const clone = config === undefined ? repository() : join(folder(), 'clone')
+    if (config !== undefined) git(project, 'clone', '--quiet', project, clone)
+    if (config !== undefined) put(clone, { 'baton.config.mjs': config })
+    const { hands } = await runner(clone)
+    const checkpoint: CheckpointEntry = { ...last, packs: [] }
+    const wish = { network: true }
+    const { workspace } = await hands.restoreWorkspace(SID, project, checkpoint, packs.map(packOf), wish)
+    expect(workspace.stay?.enclosure).toBeDefined()
+    expect(workspace.stay?.sandbox).toEqual(expected)
+    await workspace.close()
+  })
+
+  test('it is told when the session begins', async () => {
+    const project = repository()
+    put(project, { 'baton.config.mjs': CONFIG })
+    const { hands } = await runner(project)
+    const workspace = await hands.openWorkspace(SID, project)
+    expect(workspace.stay?.sandbox).toEqual({ network: true })
+    await workspace.close()
+  })
+})

@@ -136,6 +136,10 @@ export const COMMANDS = {
 
 const receivedBase = { id: Id, device: v.string(), now: count }
 
+/** Commands of the session run in a sandbox, wherever it is. */
+export const SandboxWish = v.object({ network: v.boolean() })
+export type SandboxWish = v.InferOutput<typeof SandboxWish>
+
 /**
  * Where a copied history ends. The guest draws other random numbers from here on (F58). `snapshot`: the entry that it was
  * copied with; `blobs`: what the guest still calls by the name that it had in the origin.
@@ -153,6 +157,8 @@ export const Received = v.variant('kind', [
     start: v.optional(v.custom<StartMessage>((value) => typeof value === 'object' && value !== null)),
     /** Permission rules of the config there and then. */
     rules: v.optional(v.array(Rule)),
+    /** What was asked for there and then; other runners restrict it further. */
+    sandbox: v.optional(SandboxWish),
     /** Instead of `start`, when the command named a history. */
     copied: v.optional(Copied),
   }),

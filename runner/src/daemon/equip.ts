@@ -6,6 +6,7 @@ import { homedir } from 'node:os'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { explain, type BatonError } from '@baton/shared/errors.ts'
+import type { SandboxWish } from '@baton/shared/journal.ts'
 import { CONFIG_FILES, type LoadedConfig } from '../config.ts'
 import { Jobs, sweepJobs } from '../jobs/jobs.ts'
 import { McpServers } from '../mcp/servers.ts'
@@ -42,8 +43,13 @@ type Hands = RunnerOptions['hands']
 export function equip(hands: Hands, options: EquipOptions): Hands {
   const { data, env, configOf } = options
   sweepJobs(join(data, 'jobs'))
-  const equipped = async (workspace: Workspace, sid: string, config: LoadedConfig): Promise<Workspace> => {
-    const own = await stayOf(workspace.root, sid, config, options)
+  const equipped = async (
+    workspace: Workspace,
+    sid: string,
+    config: LoadedConfig,
+    wish: SandboxWish | undefined,
+  ): Promise<Workspace> => {
+    const own = await stayOf(workspace.root, sid, config, { ...options, ...(wish ? { wish } : {}) })
     // In place the agent works on the very file that is read for the next session.
     const stay = workspace.inPlace ? { ...own, kept: CONFIG_FILES } : own
     return Object.assign(workspace, { stay })
@@ -62,15 +68,16 @@ export function equip(hands: Hands, options: EquipOptions): Hands {
         : await mcpTools(mcp, { place: { folder: own, root, empty: join(data, 'mcp/offers') }, env, tell })
       return [...tools, ...servers]
     },
-    openWorkspace: async (sid, folder, settings) => {
+    openWorkspace: async (sid, folder, settings, wish) => {
       if (isVirtual(folder)) return openVirtual(folder, sid, scratch)
-      return equipped(await hands.openWorkspace(sid, folder, settings), sid, await configOf(folder))
+      const workspace = await hands.openWorkspace(sid, folder, settings, wish)
+      return equipped(workspace, sid, await configOf(folder), wish)
     },
-    restoreWorkspace: async (sid, folder, checkpoint, packs) => {
+    restoreWorkspace: async (sid, folder, checkpoint, packs, wish) => {
       if (isVirtual(folder)) return told(await restoreVirtual(folder, sid, scratch, checkpoint, packs))
-      const { workspace, notices } = await hands.restoreWorkspace(sid, folder, checkpoint, packs)
+      const { workspace, notices } = await hands.restoreWorkspace(sid, folder, checkpoint, packs, wish)
       const origin = { sid, checkpoint, arrived: Promise.resolve(workspace) }
-      return told(await equipped(workspace, sid, await configOf(folder, origin)), notices)
+      return told(await equipped(workspace, sid, await configOf(folder, origin), wish), notices)
     },
   }
 }
@@ -100,7 +107,12 @@ const SCRATCH =
 const SCRATCH_GONE =
   'The scratch files are gone: they were not stored, and the session has left the machine that had them.'
 
-async function stayOf(root: string, sid: string, config: LoadedConfig, options: EquipOptions): Promise<Stay> {
+async function stayOf(
+  root: string,
+  sid: string,
+  config: LoadedConfig,
+  options: EquipOptions & { wish?: SandboxWish },
+): Promise<Stay> {
   const { data, name, env } = options
   const jobs = new Jobs(join(data, 'jobs', sid), name)
   const empty = join(data, 'mcp', sid)
@@ -113,19 +125,28 @@ async function stayOf(root: string, sid: string, config: LoadedConfig, options: 
   }
 }
 
-/** What commands run in, the person's set-up included. `missing`: why they are refused. */
+/**
+ * What commands run in, the person's set-up included. `wish`: what the session began with, which counts also where this machine has
+ * no config that says so. `missing`: why they are refused.
+ */
 export async function surroundingsOf(
   root: string,
   config: LoadedConfig,
-  { data, folders, env, sandbox }: Omit<EquipOptions, 'name' | 'configOf'>,
+  options: Omit<EquipOptions, 'name' | 'configOf'> & { wish?: SandboxWish },
 ): Promise<Surroundings & { missing?: BatonError }> {
+  const { data, folders, env, sandbox, wish } = options
   const withheld = new Set([...referencesOf(config.mcp), ...(await givenBy(folders))])
-  const settings = wanted(sandbox, config.sandbox)
+  const settings = wanted(sandbox, config.sandbox, wish)
   if (!settings) return { env: commandEnvironment(env, withheld) }
   const where = { root, data, home: env['HOME'] ?? homedir(), path: env['PATH'] ?? '' }
   const box = await sandboxOf({ settings, ...where })
   const own = boxedEnvironment(env, settings.env, withheld)
-  return { env: own, enclosure: box, ...(box.missing ? { missing: box.missing } : {}) }
+  return {
+    env: own,
+    enclosure: box,
+    sandbox: { network: settings.network },
+    ...(box.missing ? { missing: box.missing } : {}),
+  }
 }
 
 /** Names of variables to which configs refer. Their text is searched: a config runs only for sessions of its own folder. */
@@ -145,8 +166,13 @@ export async function objectionToSandbox(
   return (await sandboxOf({ settings, ...where })).missing
 }
 
-/** The config may say what is allowed in the sandbox, not turn off what the command line asked for. */
-function wanted(flag: boolean, config: SandboxSettings): Exclude<SandboxSettings, boolean> | undefined {
-  if (typeof config === 'object') return config
-  return flag || config ? SANDBOX_DEFAULTS : undefined
+/** The config may say what is allowed in the sandbox, not turn off what the command line or the session's beginning asked for. */
+function wanted(
+  flag: boolean,
+  config: SandboxSettings,
+  wish: SandboxWish | undefined,
+): Exclude<SandboxSettings, boolean> | undefined {
+  const here = typeof config === 'object' ? config : flag || config ? SANDBOX_DEFAULTS : undefined
+  if (!wish) return here
+  return here ? { ...here, network: here.network && wish.network } : { ...SANDBOX_DEFAULTS, ...wish }
 }

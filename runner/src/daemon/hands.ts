@@ -66,17 +66,18 @@ export async function createHands({
     harness: (bundle, other = engine) => new GuestHarness({ engine: other, bundle }),
     tools: async (folder, { origin }) => [...builtinTools(), ...(await configOf(folder, origin)).tools],
     rules: async (folder, origin) => (await configOf(folder, origin)).rules,
-    openWorkspace: async (sid, folder, settings) => {
+    openWorkspace: async (sid, folder, settings, wish) => {
       if (!folders.includes(folder))
         throw new BatonError('workspace-missing', `(${folder} is not served by this runner)`)
       const all = await loadConfig(folder)
       const { workspace: config } = all
       const place = placeOf(settings) ?? config.place
-      const surroundings = ({ root }: Workspace): Promise<Surroundings> => surroundingsOf(root, all, here)
+      const wished = { ...here, ...(wish ? { wish } : {}) }
+      const surroundings = ({ root }: Workspace): Promise<Surroundings> => surroundingsOf(root, all, wished)
       const options = { folder, data, sid, settings: { ...config, place }, surroundings }
       return (await openWorkspace(options)).workspace
     },
-    restoreWorkspace: async (sid, folder, checkpoint, packs) => {
+    restoreWorkspace: async (sid, folder, checkpoint, packs, wish) => {
       const likely = await own.likely(folder, sid, checkpoint)
       const clone =
         likely === undefined
@@ -84,7 +85,8 @@ export async function createHands({
           : { folder: likely, settings: async () => (await loadConfig(likely)).workspace }
       const surroundings = async (workspace: Workspace): Promise<Surroundings> => {
         const origin = { sid, checkpoint, arrived: Promise.resolve(workspace) }
-        return surroundingsOf(workspace.root, await configOf(folder, origin), here)
+        const wished = { ...here, ...(wish ? { wish } : {}) }
+        return surroundingsOf(workspace.root, await configOf(folder, origin), wished)
       }
       return restoreWorkspace({ data, sid, packs, checkpoint, surroundings, ...clone })
     },

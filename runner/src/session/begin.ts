@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { fromUtf8 } from '@baton/shared/bytes.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectRequest, Pause, StartMessage, ToolSpec } from '@baton/shared/guest.ts'
-import type { Rule, SnapshotEntry, StartCommand } from '@baton/shared/journal.ts'
+import type { Rule, SandboxWish, SnapshotEntry, StartCommand } from '@baton/shared/journal.ts'
 import { sessionSeed } from '@baton/shared/keys.ts'
 import type { BlobStore } from '@baton/shared/blobs.ts'
 import type { Harness } from '../harness.ts'
@@ -29,6 +29,8 @@ export interface Begun {
   start: StartMessage
   /** Rules of the config where the session began. */
   rules: Rule[]
+  /** The sandbox of its commands, as it was wanted there. */
+  sandbox: SandboxWish | undefined
   /** The workspace folder as the person named it, on the machine where the session began. */
   folder: string
   /** Effects with an intent that the runner before had not come to. */
@@ -117,6 +119,7 @@ export async function restoreGuest(
       state,
       start: received.body.start,
       rules: received.body.rules ?? [],
+      sandbox: received.body.sandbox,
       folder: received.body.command.workspace,
       asked,
       // One that claimed the session since may have come to them.

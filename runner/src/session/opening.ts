@@ -78,7 +78,9 @@ export async function start(
       pause: { state: 'quiescent', asked: [] },
       ...{ asked: 0, savedBlobs: [] },
     })
-    const first: Draft = { kind: 'received', body: { ...received, start: message, rules }, consumes }
+    const { sandbox } = workspace.stay ?? {}
+    const told = { start: message, rules, ...(sandbox ? { sandbox } : {}) }
+    const first: Draft = { kind: 'received', body: { ...received, ...told }, consumes }
     const where = notice(`Works ${whereOf(workspace)}`)
     await book.append(live, [first, book.baselineDraft(live, journal.tail + 1), where])
     tellOf(workspace, opening.write)
@@ -163,21 +165,22 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
 /** The guest goes on while its files are still on their way; tools wait for them. */
 async function restoreWorkspace(
   opening: Opening,
-  { state, folder, start: { settings } }: Begun,
+  { state, folder, sandbox, start: { settings } }: Begun,
   checkpoints: Checkpoints,
 ): Promise<Workspace> {
   const { options, lease, write } = opening
   const entry = state.checkpoint?.entry
   if (!entry) {
     // The runner ended before anything was stored: the files are where the session began, and that is here.
-    const workspace = await options.openWorkspace(lease.sid, folder, settings)
+    const workspace = await options.openWorkspace(lease.sid, folder, settings, sandbox)
     tellOf(workspace, write)
     tellWhenReady(opening, workspace)
     storeFirst(opening, checkpoints, workspace)
     return workspace
   }
   const packs = checkpoints.packs(entry)
-  const { workspace, notices = [] } = await options.restoreWorkspace(lease.sid, folder, entry, packs)
+  const where = [lease.sid, folder, entry, packs, sandbox] as const
+  const { workspace, notices = [] } = await options.restoreWorkspace(...where)
   notices.forEach(teller(opening))
   tellWhenReady(opening, workspace)
   return workspace

@@ -6,7 +6,7 @@ import type { Harness } from '../harness.ts'
 import type { Model } from '../model/model.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Pieces, Workspace } from '../workspace/workspace.ts'
-import type { CheckpointEntry, Rule, StartCommand } from '@baton/shared/journal.ts'
+import type { CheckpointEntry, Rule, SandboxWish, StartCommand } from '@baton/shared/journal.ts'
 import type { RelayLink } from './link.ts'
 
 export interface RestoredWorkspace {
@@ -51,14 +51,21 @@ export interface SessionOptions {
   rules: (folder: string, origin?: Origin) => Promise<Rule[]>
   /**
    * `settings`: of the start command; its `place`, `worktree` or `in-place`, comes before the config's.
+   * `sandbox`: of a session that has begun already; this runner may restrict it further, never do without.
    * Throws BatonError `workspace-missing`, `workspace-not-git`, `workspace-in-use`, `workspace-unfit`, `bad-input`.
    */
-  openWorkspace: (sid: string, folder: string, settings?: StartCommand['settings']) => Promise<Workspace>
+  openWorkspace: (
+    sid: string,
+    folder: string,
+    settings?: StartCommand['settings'],
+    sandbox?: SandboxWish,
+  ) => Promise<Workspace>
   restoreWorkspace: (
     sid: string,
     folder: string,
     checkpoint: CheckpointEntry,
     packs: Pieces[],
+    sandbox?: SandboxWish,
   ) => Promise<RestoredWorkspace>
   /** How long a session may rest before it parks, and how long a planned move waits for running effects. */
   park_after_ms: number

@@ -1,4 +1,5 @@
 /** What the tools of a session have on this runner besides its files, for as long as the session stays here. */
+import type { SandboxWish } from '@baton/shared/journal.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { SessionFiles } from './session-files.ts'
 import type { McpServers } from '../mcp/servers.ts'
@@ -15,6 +16,8 @@ export interface Surroundings {
   env: Record<string, string>
   /** Absent: they run as they are. */
   enclosure?: Enclosure
+  /** What it allows, as other runners have to know it. */
+  sandbox?: SandboxWish
 }
 
 export interface Stay extends Partial<Surroundings> {
