@@ -230,6 +230,8 @@ describe('prompts', () => {
     await button('Remove photo 2').waitFor({ state: 'detached' })
     await page.reload()
     await page.getByRole('img', { name: 'Photo 1' }).waitFor()
+    // The list has come again: without it the page does not know that the agent works.
+    await button('Queue').waitFor()
     await ground.relayAway()
     await button('Queue').click()
     await queued().getByText('1 photo').waitFor()
