@@ -3,6 +3,7 @@ import { basename, resolve } from 'node:path'
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { RunnerAbout } from '@baton/shared/journal.ts'
 import { takePairing } from '@baton/shared/pairing.ts'
+import { lockData } from '../daemon/data-lock.ts'
 import { createHands } from '../daemon/hands.ts'
 import {
   loadIdentity,
@@ -39,6 +40,7 @@ export async function runner(args: string[]): Promise<number> {
     1000,
   )
   await prepareData(data)
+  await using _held = await lockData(data)
   if (values.join !== undefined) await joinAccount(data, values.join)
   const origin = values.relay ?? (await loadRelay(data))?.origin
   if (origin === undefined) throw new BatonError('no-identity')
