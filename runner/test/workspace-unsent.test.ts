@@ -38,7 +38,7 @@ async function fails(source: GitWorkspace, error: BatonError): Promise<void> {
   await expect(checkpoints.store(source)).rejects.toBe(error)
 }
 
-test('I11: what only an unsent checkpoint holds is kept on a branch when an earlier one is laid out', async () => {
+test('K10 I11: what only an unsent checkpoint holds is kept on a branch when an earlier one is laid out', async () => {
   const { person, source, back } = await begun()
   await source.checkpoint()
   await source.close()
@@ -51,7 +51,7 @@ test('I11: what only an unsent checkpoint holds is kept on a branch when an earl
   expect(git(person, 'show', `baton/kept/${SHORT}-1:new.txt`)).toBe('new')
 })
 
-test('I11: files that could not be stored are still there when the session goes on here', async () => {
+test('K10 I11: files that could not be stored are still there when the session goes on here', async () => {
   const { person, source, courier, back } = await begun()
   await fails(source, new BatonError('storage-limit'))
   await source.close()

@@ -80,7 +80,7 @@ export function treeOf(folder: string): Record<string, string> {
   const tree: Record<string, string> = {}
   const walk = (at: Buffer, prefix: string): boolean => {
     const names = readdirSync(at, { encoding: 'buffer' }).filter((name) => name.toString() !== '.git')
-    for (const name of names.toSorted(Buffer.compare)) {
+    for (const name of names.toSorted((a, b) => Buffer.compare(a, b))) {
       const text = name.toString('utf8')
       const shown = prefix + (Buffer.from(text).equals(name) ? text : `0x${name.toString('hex')}`)
       const path = Buffer.concat([at, Buffer.from('/'), name])
