@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { Cluster } from '../src/cluster.ts'
 import { Counters } from '../src/counters.ts'
-import { alive } from '../src/processes.ts'
+import { alive, Ground } from '../src/processes.ts'
+import { makeRepo } from '../src/repo.ts'
 import { until } from '../src/until.ts'
 
 const SESSIONS = 6
@@ -79,6 +80,37 @@ it('Z8: a fault that nothing caught lets all sessions go before the runner ends'
   const entries = await client.entries(sid)
   const leases = entries.flatMap((entry) => (entry.kind === 'lease' ? [entry.lease.change] : []))
   expect(leases).toEqual(['claimed', 'released'])
+})
+
+it('H4: what runs it all passes on that it was told twice', async () => {
+  await using ground = await Ground.open()
+  const workspace = await ground.newFolder('workspace')
+  makeRepo(workspace)
+  const model = await ground.model('task-held')
+  const up = await ground.up({ workspace, model, env: { BATON_DRAIN_WITHIN_MS: '600000' } })
+  const sent = await ground.baton([
+    'new',
+    '--mode',
+    'full',
+    '--workspace',
+    workspace,
+    '--data',
+    up.data,
+    'go',
+  ])
+  expect((await sent.exit).code, sent.output).toBe(0)
+  await until(
+    'it is in the middle of an answer',
+    async () => (await model.state()).gates['middle']?.waiting === 1,
+  )
+  up.process.kill('SIGTERM')
+  await up.process.waitForOutput(/letting all sessions go/)
+  await until('it has ended', () => {
+    up.process.kill('SIGTERM')
+    return !alive(up.process.pid)
+  })
+  expect(up.process.output).toContain('SIGTERM again: ends at once')
+  expect(ground.find(/cli\.ts runner/)).toEqual([])
 })
 
 it('H4: told twice it ends at once, and loses nothing: another one goes on when the lease has run out', async () => {

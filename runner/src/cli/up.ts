@@ -26,8 +26,8 @@ export async function up(args: string[]): Promise<number> {
   await prepareData(data)
   const identity = (await loadIdentity(data)) ?? (await newIdentity(data))
 
-  const stopping = untilStopped()
   const parts = new Parts()
+  const stopping = untilStopped(() => parts.hurry())
   const bringUp = async (): Promise<boolean> => {
     const relayArgs = ['--host', host, '--data', data, '--hold-health', '--port', String(port)]
     const listening = await parts.start('relay', RELAY, relayArgs, 'listening')
@@ -73,6 +73,11 @@ class Parts {
 
   tell(name: string, said: { t: string }): void {
     this.#parts.get(name)?.send(said)
+  }
+
+  /** Told again to end: the runner hears of it, too, and saves nothing more. */
+  hurry(): void {
+    this.#parts.get('runner')?.kill('SIGTERM')
   }
 
   async end(): Promise<void> {
@@ -161,8 +166,15 @@ function lanAddress(): string | undefined {
   return addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address
 }
 
-function untilStopped(): Promise<void> {
+function untilStopped(again: () => void): Promise<void> {
+  let isTold = false
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve())
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        if (isTold) again()
+        isTold = true
+        resolve()
+      })
+    }
   })
 }
