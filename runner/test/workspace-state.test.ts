@@ -6,6 +6,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -348,6 +349,21 @@ test("K2: two sessions in one clone do not take each other's branches", async ()
   const checkpoint = await courier.take(source)
   expect(checkpoint.state).toBeUndefined()
   expect(existsSync(join(source.root, '.git'))).toBe(true)
+})
+
+test('a file that was being written when the runner was killed does not travel, and is gone', async () => {
+  const source = await openGitWorkspace({ repository: repository(), data: folder(), sid: SID })
+  const strays = ['.baton-0a1b2c3d4e5f.tmp', 'new/.baton-0a1b2c3d4e5f.tmp']
+  put(source.root, { ...Object.fromEntries(strays.map((path) => [path, 'half'])), '.baton-mine.tmp': 'kept' })
+  for (const path of strays) utimesSync(join(source.root, path), 1, 1)
+  const young = '.baton-ffffffffffff.tmp'
+  put(source.root, { [young]: 'being written' })
+  utimesSync(join(source.root, young), 4e9, 4e9)
+  const checkpoint = await new Courier().take(source)
+  const names = git(source.root, 'ls-tree', '-r', '--name-only', checkpoint.commit).split('\n')
+  expect(names.filter((name) => name.includes('.baton-'))).toEqual(['.baton-mine.tmp'])
+  for (const path of strays) expect(existsSync(join(source.root, path))).toBe(false)
+  expect(existsSync(join(source.root, young))).toBe(true)
 })
 
 describe('submodules', () => {

@@ -1,9 +1,9 @@
 /** Reading and replacing whole files. */
-import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { chmod, mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { sha256Hex } from '@baton/shared/bytes.ts'
+import { temporaryName } from '../workspace/strays.ts'
 import { Refusal } from './define.ts'
 import type { InnerPath } from './paths.ts'
 import type { ToolContext } from './tool.ts'
@@ -75,7 +75,7 @@ export async function replaceFile({ real, shown }: InnerPath, bytes: Uint8Array)
     (info) => info.mode & 0o7777,
     () => undefined,
   )
-  const temporary = join(folder, `.baton-${randomBytes(6).toString('hex')}.tmp`)
+  const temporary = join(folder, temporaryName())
   try {
     const file = await open(temporary, 'wx')
     try {

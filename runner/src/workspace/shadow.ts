@@ -20,6 +20,7 @@ import { fullPath, isText, joinPaths, listPaths, shownPath, splitPaths } from '.
 import { gitEnvironment, OFFLINE, type GitOptions, type GitProgram } from './git-program.ts'
 import { megabytes } from './megabytes.ts'
 import type { Repository } from './repository.ts'
+import { withoutStrays } from './strays.ts'
 import { sizesOf, takeLarge, type Large } from './sizes.ts'
 
 /** Files as they are, whatever `.gitattributes` says; nothing is run for it. */
@@ -53,6 +54,7 @@ export class Shadow {
   readonly #index: string
   readonly #objects: string
   readonly #oidLength: number
+  readonly #since = Date.now()
   /** Stamp of the index file and the tree that it stands for. */
   #known: { stamp: string; tree: string } | undefined
 
@@ -240,7 +242,8 @@ export class Shadow {
   async #update(): Promise<{ empty: string[]; large: Large[] }> {
     const [changed, others] = await Promise.all([this.#changed(), this.#others()])
     const within = await this.#filesIn(others.folders)
-    const wanted = await sizesOf(this.root, [...changed.written, ...others.files, ...within.files])
+    const fresh = await withoutStrays(this.root, [...others.files, ...within.files], this.#since)
+    const wanted = await sizesOf(this.root, [...changed.written, ...fresh])
     const large = takeLarge(wanted)
     await this.#checkRoom(wanted)
     if (changed.gone.length > 0) {
