@@ -7,7 +7,7 @@ import type { Source } from './sources.ts'
 
 /** Field reports (docs/field-reports.md) that have a test by now. A version never drops one. */
 export const REPORTS =
-  'F1 F2 F3 F10 F11 F12 F13 F16 F17 F18 F24 F27 F31 F32 F33 F34 F35 F36 F37 F44 F45 F46 F50 F51 F53 F54 F55 F68 F75'.split(
+  'F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 F13 F14 F15 F16 F17 F18 F19 F20 F21 F22 F23 F24 F25 F26 F27 F28 F29 F31 F32 F33 F34 F35 F36 F37 F38 F44 F45 F46 F47 F48 F49 F50 F51 F52 F53 F54 F55 F56 F57 F58 F59 F60 F62 F63 F64 F65 F66 F68 F69 F70 F75'.split(
     ' ',
   )
 
