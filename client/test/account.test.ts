@@ -3,8 +3,10 @@ import { renderToStaticMarkup } from 'react-dom/server'
 import { callDigest } from '@baton/shared/digest.ts'
 import { expect, test } from 'vitest'
 import { ApprovalCard, whereWords } from '../src/parts/ApprovalCard.tsx'
+import { destinationsOf } from '../src/parts/MoveSheet.tsx'
+import { defaultsOf } from '../src/parts/NewSession.tsx'
 import { Queue } from '../src/parts/Queue.tsx'
-import { devicesInOrder, removedWords, type NamedDevice } from '../src/store/account.ts'
+import { devicesInOrder, removedWords, type NamedDevice, type Runner } from '../src/store/account.ts'
 import type { OutboxItem } from '../src/store/outbox.ts'
 
 const device = (device: string, added_at: number, seen_at: number, revoked = false): NamedDevice => ({
@@ -83,4 +85,24 @@ test('C8: what a removed device had queued is not promised to go', () => {
   expect(queue(undefined)).toContain('sent when the connection is back')
   expect(queue('It was removed.')).toContain('Not sent. It was removed.')
   expect(queue('It was removed.')).not.toContain('sent when the connection is back')
+})
+
+test('a runner that is leaving is named as such, comes last, and begins nothing new by itself', () => {
+  const runner = (device: string, capacity: number): Runner => ({
+    ...{ device, online: true, since: 0, held: 2, capacity, tags: [], body: '' },
+    about: {
+      ...{ name: device, pools: ['cloud'], platform: 'linux', model: 'anthropic' },
+      workspaces: [{ path: '/shop', name: 'shop' }],
+    },
+  })
+  const runners = [runner('going', 0), runner('staying', 4)]
+  const words = destinationsOf(runners, undefined, (pool) => pool).map(
+    ({ label, about }) => `${label}: ${about}`,
+  )
+  expect(words).toEqual([
+    'staying: online · 2 of 4 sessions',
+    'going: leaving; it moves when it is back',
+    'Any of cloud: 1 online',
+  ])
+  expect(defaultsOf(runners, {})?.runner).toBe('staying')
 })

@@ -251,9 +251,13 @@ export class ScriptedRunner {
     this.#connection.tell({ t: 'delta', sid, epoch: this.#of(sid).epoch, effect, body })
   }
 
-  async say(sid: string, effect: number, text: string): Promise<void> {
+  async say(sid: string, effect: number, text: string, thought?: string): Promise<void> {
+    const thinking = [
+      { type: 'redacted_thinking', data: 'cmVkYWN0ZWQ' },
+      { type: 'thinking', thinking: thought ?? '', signature: 'c2lnbmF0dXJl' },
+    ]
     const result = {
-      content: [{ type: 'text', text }],
+      content: [...(thought === undefined ? [] : thinking), { type: 'text', text }],
       stop_reason: 'end_turn',
       model: 'scripted',
       usage: { input_tokens: 1, output_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0 },

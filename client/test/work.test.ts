@@ -302,6 +302,21 @@ describe('while it works', () => {
     await output.waitFor({ state: 'detached' })
   })
 
+  test('C28: what the model said while it thought is one line that opens, and nothing else of it shows', async () => {
+    await begin()
+    const thought = `**First** I look at \`prices.ts\`, ${'since the totals come from there, '.repeat(6)}then I mend it.`
+    await laptop.say(sid, await laptop.think(sid), 'I begin.', thought)
+    await page.getByText('I begin.').waitFor()
+    const line = button(/^Thought: First I look at prices.ts/)
+    await line.waitFor()
+    expect(await page.getByText('then I mend it.').count()).toBe(1)
+    await fits()
+    await line.click()
+    await page.locator('.thought').getByText('then I mend it.').waitFor()
+    await fits()
+    expect(await page.content()).not.toMatch(/cmVkYWN0ZWQ|c2lnbmF0dXJl/)
+  })
+
   test('F27, C26: a busy model is told with the attempt; after the last one a tap goes on', async () => {
     await begin()
     const effect = await laptop.think(sid)
@@ -344,9 +359,19 @@ describe('notes', () => {
     const value = { title: 'Totals', rounds: 2, files: ['a.ts'], level: 'high' }
     await laptop.emit(sid, 'document', { name: 'settings', version: 4, value, schema: SETTINGS_SCHEMA })
     await laptop.emit(sid, 'document', { name: 'facts', version: 1, value: { deep: { er: [1, 2] } } })
+    const owned = { type: 'string', title: 'Plan', readOnly: true }
+    const plan = { type: 'object', properties: { text: owned }, required: ['text'] }
+    await laptop.emit(sid, 'document', {
+      name: 'plan',
+      version: 1,
+      value: { text: '1. *Sum* first.' },
+      schema: plan,
+    })
     await button('Session menu').click()
     await button(/^Notes/).click()
     await page.getByText('"deep"').waitFor()
+    await page.getByRole('group', { name: 'Plan' }).getByText('Sum first.').waitFor()
+    expect(await page.getByRole('textbox', { name: 'Plan' }).count()).toBe(0)
     // No keyboard comes up before anybody types.
     expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('H2')
     await page.getByRole('textbox', { name: 'Rounds' }).fill('x')
