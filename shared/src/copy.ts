@@ -273,8 +273,8 @@ export class CopyWriter {
   /** Names that the guest has in its memory can't be changed: pictures in its conversation. */
   #note({ kind, body, blobs }: CopiedEntry): void {
     if (kind !== 'received' && kind !== 'outcome') return
-    const result = at(at(body, 'blob'), 'hash')
-    for (const hash of blobs) if (hash !== result) this.#aliases.set(hash, this.#name(hash))
+    const own = [at(at(body, 'blob'), 'hash'), at(at(body, 'start_blob'), 'hash')]
+    for (const hash of blobs) if (!own.includes(hash)) this.#aliases.set(hash, this.#name(hash))
     const received = kind === 'received' ? v.parse(Received, body) : undefined
     if (received?.kind !== 'start' || !received.copied) return
     for (const [guests, hash] of Object.entries(received.copied.blobs)) {
@@ -337,9 +337,18 @@ function renamed({ kind, body }: CopiedEntry, nameOf: (hash: string) => string |
   if (body === null || typeof body !== 'object' || Array.isArray(body)) return body
   const { blob, command } = body
   if (kind === 'outcome' && blob !== undefined) return { ...body, blob: inside(blob) }
+  if (kind !== 'received' || body['kind'] !== 'start') return body
   const bundle = at(command, 'bundle')
-  if (kind !== 'received' || body['kind'] !== 'start' || bundle === undefined) return body
-  return { ...body, command: { ...(command as { [key: string]: Json }), bundle: inside(bundle) } }
+  const start_blob = body['start_blob']
+  return {
+    ...body,
+    ...(start_blob === undefined
+      ? {}
+      : { start_blob: { ...(start_blob as object), hash: inside(at(start_blob, 'hash') ?? null) } }),
+    ...(bundle === undefined
+      ? {}
+      : { command: { ...(command as { [key: string]: Json }), bundle: inside(bundle) } }),
+  }
 }
 
 function at(value: Json | undefined, key: string): Json | undefined {

@@ -153,8 +153,12 @@ export const Received = v.variant('kind', [
     ...receivedBase,
     kind: v.literal('start'),
     command: StartCommand,
-    /** The message that the guest gets, whole: tools and surroundings as the first runner saw them. Absent: the start failed. */
+    /** The message that the guest gets, whole: tools and surroundings as the first runner saw them. */
     start: v.optional(v.custom<StartMessage>((value) => typeof value === 'object' && value !== null)),
+    /** Instead of `start`, when that is long: a sealed blob with its JSON. `access`: of its tools, by name. Without either the start failed. */
+    start_blob: v.optional(
+      v.object({ hash: Hash, access: v.record(v.string(), v.picklist(['read', 'edit', 'run'])) }),
+    ),
     /** Permission rules of the config there and then. */
     rules: v.optional(v.array(Rule)),
     /** What was asked for there and then; other runners restrict it further. */

@@ -1,21 +1,18 @@
 /** How a session comes to life on a runner: for the first time, or from its snapshot and the tail of its journal. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { basename } from 'node:path'
 import { fromUtf8 } from '@baton/shared/bytes.ts'
 import { BatonError } from '@baton/shared/errors.ts'
-import type { EffectRequest, Pause, StartMessage, ToolSpec } from '@baton/shared/guest.ts'
+import type { EffectRequest, Pause, StartMessage } from '@baton/shared/guest.ts'
 import type { Rule, SandboxWish, SnapshotEntry, StartCommand } from '@baton/shared/journal.ts'
-import { sessionSeed } from '@baton/shared/keys.ts'
 import type { BlobStore } from '@baton/shared/blobs.ts'
 import type { Harness } from '../harness.ts'
-import type { Workspace } from '../workspace/workspace.ts'
 import type { Opened } from '@baton/shared/entries.ts'
-import { readInstructions } from './instructions.ts'
 import { blobsOf } from './book.ts'
 import { engineFor } from './engine.ts'
 import type { Journal } from './journal.ts'
 import type { SessionOptions } from './options.ts'
 import type { Snapshots } from './snapshots.ts'
+import { readStart } from './start-message.ts'
 import { emptyState, fold, type SessionState } from './state.ts'
 
 export type Agent = SnapshotEntry['agent']
@@ -44,31 +41,6 @@ export interface Begun {
 
 /** A guest at its baseline waits for the start message. */
 const AT_BASELINE: Pause = { state: 'quiescent', asked: [] }
-
-/** The message that starts a guest: what the agent may know of where it runs. */
-export async function startMessage(
-  options: SessionOptions,
-  sid: string,
-  command: StartCommand,
-  tools: ToolSpec[],
-  workspace: Workspace,
-): Promise<StartMessage> {
-  // Files that live in the session are not where the root seems to be.
-  const root = workspace.stay?.files ? undefined : workspace.root
-  const [about, instructions] = await Promise.all([workspace.about(), readInstructions(root)])
-  return {
-    type: 'start',
-    seed: sessionSeed(options.account, sid),
-    now: Date.now(),
-    mode: command.mode,
-    tools,
-    about: {
-      ...{ workspace: basename(command.workspace), branch: about.branch, platform: about.platform },
-      ...(instructions === undefined ? {} : { instructions }),
-    },
-    settings: command.settings ?? {},
-  }
-}
 
 /** A fresh guest for a start command; its bundle is stored so that any runner can restore it. */
 export async function openGuest(
@@ -108,7 +80,9 @@ export async function restoreGuest(
     fetchAsks(blobs, journal, entry.asks),
     readState(journal, entry, at, state),
   ])
-  if (received.body.kind !== 'start' || !received.body.start) throw new BatonError('journal-gap', '(start)')
+  const { sid, key } = journal
+  const start = await readStart({ blobs, sid, key }, received.body)
+  if (received.body.kind !== 'start') throw new BatonError('journal-gap', '(start)')
   const harness = options.harness(bundle, await engineFor(options, journal.gone, entry.agent.engine))
   try {
     const pause = await restorePause(harness, entry, files)
@@ -117,7 +91,7 @@ export async function restoreGuest(
       harness,
       agent,
       state,
-      start: received.body.start,
+      start,
       rules: received.body.rules ?? [],
       sandbox: received.body.sandbox,
       folder: received.body.command.workspace,

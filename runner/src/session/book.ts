@@ -9,6 +9,7 @@ import type { Opened } from '@baton/shared/entries.ts'
 import type { Draft, Journal } from './journal.ts'
 import type { Live } from './live.ts'
 import type { Snapshots } from './snapshots.ts'
+import { readStart } from './start-message.ts'
 import { fold, statusOf, type Deliverable, type SessionState } from './state.ts'
 
 export class Book {
@@ -100,7 +101,11 @@ export class Book {
   /** What the guest gets to hear of an entry. */
   async messageOf({ entry }: Deliverable): Promise<GuestMessage> {
     if (entry.kind === 'outcome') return this.#outcomeMessage(entry.body)
-    return messageOfReceived(entry.body)
+    const { body } = entry
+    if (body.kind === 'start' && body.start_blob) {
+      return readStart({ blobs: this.blobs, sid: this.journal.sid, key: this.journal.key }, body)
+    }
+    return messageOfReceived(body)
   }
 
   async #outcomeMessage(outcome: Outcome): Promise<GuestMessage> {

@@ -4,7 +4,7 @@ import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Command } from '@baton/shared/protocol.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 import { adoptOrphans } from './asks.ts'
-import { openGuest, restoreGuest, startMessage, type Begun } from './begin.ts'
+import { openGuest, restoreGuest, type Begun } from './begin.ts'
 import type { Book } from './book.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { reseedInterrupted, writeCopied } from './copy.ts'
@@ -15,6 +15,7 @@ import type { Lease, SessionOptions } from './options.ts'
 import { Images } from './images.ts'
 import { restricting, tightened } from './permissions.ts'
 import type { Snapshots } from './snapshots.ts'
+import { boundedTools, keptStart, startMessage } from './start-message.ts'
 import { emptyState } from './state.ts'
 
 export interface Opening {
@@ -59,7 +60,8 @@ export async function start(
     const workspace = await options.openWorkspace(lease.sid, body.workspace, body.settings)
     begun = workspace
     const { root } = workspace
-    const tools = await options.tools(body.workspace, { root, tell: (text) => opening.write(notice(text)) })
+    const tell = (text: string): void => opening.write(notice(text))
+    const tools = boundedTools(await options.tools(body.workspace, { root, tell }), tell)
     const rules = await options.rules(body.workspace)
     const message = await startMessage(
       options,
@@ -79,8 +81,12 @@ export async function start(
       ...{ asked: 0, savedBlobs: [] },
     })
     const { sandbox } = workspace.stay ?? {}
-    const told = { start: message, rules, ...(sandbox ? { sandbox } : {}) }
-    const first: Draft = { kind: 'received', body: { ...received, ...told }, consumes }
+    const kept = await keptStart({ blobs, sid: lease.sid, key: journal.key }, message)
+    const told = { ...kept.body, rules, ...(sandbox ? { sandbox } : {}) }
+    const first: Draft = {
+      ...{ kind: 'received', body: { ...received, ...told }, consumes },
+      blobs: kept.blobs,
+    }
     const where = notice(`Works ${whereOf(workspace)}`)
     await book.append(live, [first, book.baselineDraft(live, journal.tail + 1), where])
     tellOf(workspace, opening.write)

@@ -104,9 +104,9 @@ function foldReceived(state: SessionState, seq: number, body: Received): void {
         break
       }
       // A second start, sent by mistake, is consumed without a message and starts nothing.
-      if (!body.start) return
+      if (!body.start && !body.start_blob) return
       state.start = seq
-      state.mode = { value: body.start.mode, revision: 0 }
+      state.mode = { value: body.command.mode, revision: 0 }
       break
     case 'mode':
       if (body.late !== undefined) return

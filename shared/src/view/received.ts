@@ -16,7 +16,9 @@ export function received(draft: Draft, body: Received, seq: number, at: number):
       }
       draft.mode = body.command.mode
       draft.settings = body.command.settings ?? {}
-      draft.access = new Map(body.start?.tools.map(({ name, access }) => [name, access]))
+      draft.access = body.start
+        ? new Map(body.start.tools.map(({ name, access }) => [name, access]))
+        : new Map(Object.entries(body.start_blob?.access ?? {}))
       draft.rules = body.rules ?? []
       return
     case 'prompt':
