@@ -4,6 +4,7 @@ import { explain, BatonError } from '@baton/shared/errors.ts'
 import { noCommand } from './cli/args.ts'
 import { helpJson, helpOf, overview } from './cli/help.ts'
 import { print } from './cli/output.ts'
+import { leaveNpm } from './cli/persons-environment.ts'
 import { commandIn } from './cli/table.ts'
 
 async function main(words: readonly string[]): Promise<number> {
@@ -39,6 +40,7 @@ const AWAY: ReadonlySet<string> = new Set(['offline', 'timeout', 'store-down'])
 
 // Commands are loaded when they are called; the cache saves most of the time that this takes.
 enableCompileCache()
+leaveNpm()
 
 try {
   process.exitCode = await main(process.argv.slice(2))

@@ -1,8 +1,10 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeRepo } from '@baton/test/repo.ts'
+import { personsEnvironment } from '../src/cli/persons-environment.ts'
 import { loadConfig } from '../src/config.ts'
 import { surroundingsOf } from '../src/daemon/equip.ts'
 import { createHands } from '../src/daemon/hands.ts'
@@ -138,4 +140,33 @@ test('T11: the set-up runs in the sandbox, if one is asked for, and never withou
   expect(existsSync(outside)).toBe(false)
   await run(false)
   expect(existsSync(outside)).toBe(true)
+})
+
+test('what npm adds to the environment of a person is not handed on', () => {
+  const npm = { npm_execpath: '/npm', npm_package_json: '/clone/package.json', INIT_CWD: '/h', NODE: '/n' }
+  const bins = ['/clone/node_modules/.bin', '/node_modules/.bin', '/npm/run-script/lib/node-gyp-bin']
+  const own = ['/usr/bin', '/h/node_modules/.bin']
+  const env = { HOME: '/h', npm_config_registry: 'https://packages.example', PATH: own.join(':') }
+  expect(personsEnvironment({ ...env, ...npm, PATH: [...bins, ...own].join(':') })).toEqual(env)
+  // Called without npm: nobody added anything.
+  const untouched = { ...env, NODE: '/n', npm_config_x: 'x', PATH: [...bins, ...own].join(':') }
+  expect(personsEnvironment(untouched)).toEqual(untouched)
+})
+
+test('a command run through npx sees the PATH of the person', () => {
+  const clone = join(import.meta.dirname, '../..')
+  const print =
+    'data:text/javascript,process.on("exit",()=>console.log(process.env.PATH,Object.keys(process.env).join()))'
+  const said = execFileSync(process.execPath, ['--import', print, join(clone, 'runner/src/cli.ts'), 'help'], {
+    env: {
+      ...process.env,
+      npm_execpath: '/npm',
+      npm_command: 'exec',
+      PATH: `${clone}/node_modules/.bin:/usr/bin`,
+    },
+    encoding: 'utf8',
+  })
+  const [path = '', variables = ''] = said.trimEnd().split('\n').at(-1)?.split(' ') ?? []
+  expect(path).toBe('/usr/bin')
+  expect(variables).not.toMatch(/npm_(execpath|command)/)
 })
