@@ -20,6 +20,12 @@ export const SCRIPTS: Record<string, Script> = {
   /** One answer in a few pieces. */
   hello: [[say('Hello', ' from', ' the', ' model.')]],
 
+  /** Proposes a plan of several lines, and says something once it was decided about. */
+  plan: [
+    [call('propose_plan', { plan: '1. Look\n2. Change `a.ts`\n3. Test' })],
+    [say('The plan was ', 'decided about.')],
+  ],
+
   /** Looks around, runs one command that needs approval, and sums up. */
   task: [
     [say('I look at the files ', 'first.'), call('glob', { pattern: '**/*' })],

@@ -38,6 +38,11 @@ export function alwaysRule(transcript: Transcript, { name, input }: Approval): R
   return ruleFor({ name, input, access: transcript.access.get(name) ?? 'run' })
 }
 
+/** Is it a plan of a session that may only plan? Approved alone it changes nothing: the mode has to change before. */
+export function endsPlanning({ mode }: Transcript, { name }: Approval): boolean {
+  return name === 'propose_plan' && mode === 'plan'
+}
+
 export function ruleWords({ tool, prefix }: Rule): string {
   return prefix === undefined ? tool : `${tool}: ${prefix} …`
 }

@@ -49,6 +49,8 @@ export interface Command {
 
 export const MODES = ['plan', 'ask', 'edit', 'full'] as const
 export const EFFORTS = ['low', 'medium', 'high'] as const
+/** The modes that a session may go on in once its plan is approved, the default first. */
+export const AFTER_PLAN = ['ask', 'edit'] as const
 export const PLACES = ['laptop', 'cloud', 'pinned'] as const
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 
@@ -258,6 +260,12 @@ export const TABLE = {
       ...OUT,
       note: { type: 'string', value: 'TEXT', what: 'a word for the agent' },
       always: { type: 'boolean', what: 'also allow calls like these from now on, in this session' },
+      mode: {
+        type: 'string',
+        value: 'MODE',
+        values: AFTER_PLAN,
+        what: 'of a plan: what the agent may do then, ask (default) or edit',
+      },
     },
     more: '--json: the calls that were decided.',
     load: (): Promise<Run> => import('./steer.ts').then(({ approve }) => approve),
@@ -397,6 +405,14 @@ export const TABLE = {
     flags: { ...OUT, live: { type: 'boolean', what: 'also ask the model for one word (costs a little)' } },
     more: 'Ends with 1 when something is wrong.\n--json: {"ok", "checks": [{"name", "state": "ok" | "warning" | "problem", "says", "todo"}]}.',
     load: (): Promise<Run> => import('./doctor.ts').then(({ doctor }) => doctor),
+  },
+  trust: {
+    group: 'Machine',
+    what: 'say that you have seen the config of a folder in which sessions work in place',
+    args: [{ name: 'FOLDER', values: 'folder', optional: true }],
+    flags: OUT,
+    more: 'Runs the config once. From then on it counts, as it is, with the files that it imports.\n--json: {"folder", "files"}.',
+    load: (): Promise<Run> => import('./trust.ts').then(({ trust }) => trust),
   },
   completion: {
     group: 'Machine',

@@ -11,3 +11,7 @@ export const MODES: readonly { mode: Mode; name: string; means: string }[] = [
 export function modeName(mode: Mode): string {
   return MODES.find((other) => other.mode === mode)?.name ?? mode
 }
+
+export function modeMeans(mode: Mode): string {
+  return MODES.find((other) => other.mode === mode)?.means ?? ''
+}

@@ -1,9 +1,11 @@
 /** What keys do in `attach`. */
 import { explain, type BatonError } from '@baton/shared/errors.ts'
 import type { Item } from '@baton/shared/view/items.ts'
+import { modeMeans, modeName } from '@baton/shared/view/modes.ts'
 import { pendingApprovals } from '@baton/shared/view/transcript.ts'
 import type { AccountView } from '../account.ts'
-import { alwaysRule, decisionBody, ruleWords } from '../signed.ts'
+import { alwaysRule, decisionBody, endsPlanning, modeBody, ruleWords } from '../signed.ts'
+import { AFTER_PLAN } from '../table.ts'
 import { BLANK, draftOf, edited, insert, type Draft } from '../term/editor.ts'
 import type { Key } from '../term/keys.ts'
 import { clean } from '../term/text.ts'
@@ -196,6 +198,21 @@ export class Acts {
         if (given) return
         if (card?.effect !== approval.effect || !card.seen) {
           this.#host.say('See all of it first: ↓')
+          return
+        }
+        if (endsPlanning(live.transcript, approval)) {
+          choose(
+            this.#host,
+            'The plan is approved. What may the agent do then?',
+            AFTER_PLAN.map((mode) => ({
+              ...{ label: modeName(mode), about: modeMeans(mode) },
+              pick: () => {
+                const { device } = this.#host.view.identity
+                live.send('mode', modeBody(device, live.sid, mode, live.transcript.revision))
+                decide(true)
+              },
+            })),
+          )
           return
         }
         if (name === 'y') {

@@ -9,7 +9,8 @@ import { isTrueCall, questionOf } from '@baton/shared/view/call.ts'
 import type { Item } from '@baton/shared/view/items.ts'
 import type { AccountView, Listed } from '../account.ts'
 import { targetOf } from '../handoff.ts'
-import { alwaysRule, decisionBody, ruleWords } from '../signed.ts'
+import { alwaysRule, decisionBody, endsPlanning, modeBody, ruleWords } from '../signed.ts'
+import { AFTER_PLAN } from '../table.ts'
 import { painted } from '../term/style.ts'
 import { clean } from '../term/text.ts'
 import type { Ending } from './act.ts'
@@ -19,7 +20,7 @@ import { callLines, itemLines } from './rows.ts'
 const WIDTH_MAX = 100
 const SETTLED: ReadonlySet<string> = new Set(['ok', 'error', 'denied', 'interrupted', 'stopped'])
 const LEAVE_MS = 5000
-const COMMANDS = '/approve, /deny WHY, /always, /stop, /steer TEXT, /move [RUNNER], /quit'
+const COMMANDS = '/approve [edit], /deny WHY, /always, /stop, /steer TEXT, /move [RUNNER], /quit'
 
 export class PlainAttach {
   readonly #view: AccountView
@@ -79,7 +80,9 @@ export class PlainAttach {
       if (!live.isRead || !this.#once(`asks ${approval.effect}`)) continue
       const call = callLines(approval.name, approval.input, width(), [{ text: '  ' }])
       const lie = isTrueCall(approval) ? '' : '\n  (this is not what would run; it can not be approved)'
-      write(`? ${questionOf(approval.name)}\n${text(call)}${lie}\n  /approve, /deny WHY or /always`)
+      write(
+        `? ${questionOf(approval.name)}\n${text(call)}${lie}\n  ${waysOf(endsPlanning(live.transcript, approval))}`,
+      )
     }
   }
 
@@ -146,13 +149,23 @@ export class PlainAttach {
     if (how === 'always' && !always)
       throw new BatonError('usage', 'No rule would be safe for this call; use /approve.')
     if (always) write(`  (from now on: ${ruleWords(always)})`)
-    const body = decisionBody(this.#view.identity.device, live.sid, approval, {
+    const { device } = this.#view.identity
+    const isPlan = how !== 'deny' && endsPlanning(live.transcript, approval)
+    const then = isPlan && note === 'edit' ? 'edit' : AFTER_PLAN[0]
+    if (isPlan) live.send('mode', modeBody(device, live.sid, then, live.transcript.revision))
+    const body = decisionBody(device, live.sid, approval, {
       approved: how !== 'deny',
-      ...(note === '' ? {} : { note }),
+      ...(note === '' || (isPlan && note === then) ? {} : { note }),
       ...(always ? { always } : {}),
     })
     live.send('decision', body, { decided: { effect: approval.effect, approved: how !== 'deny' } })
   }
+}
+
+function waysOf(isPlan: boolean): string {
+  return isPlan
+    ? '/approve (then it asks first), /approve edit (then it may edit files) or /deny WHY'
+    : '/approve, /deny WHY or /always'
 }
 
 /** A call is printed when it has ended, everything else at once. */
