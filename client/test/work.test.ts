@@ -141,6 +141,34 @@ describe('approvals', () => {
     expect(await laptop.receive(sid, 'decision')).not.toHaveProperty('always')
   })
 
+  test('C11: a call is approved only once its end was on screen; how much follows is said, and a button goes on', async () => {
+    await begin()
+    const command = Array.from({ length: 80 }, (_, i) => `echo ${i}`).join('\n')
+    await laptop.ask(sid, 'bash', { command })
+    const more = button(/^\d+ more lines$/)
+    await more.waitFor()
+    await fits()
+    expect(Number.parseInt(await more.innerText())).toBeGreaterThan(50)
+    const approve = button('Approve', true)
+    expect(await approve.isDisabled()).toBe(true)
+    expect(await button('Always for this session…').isDisabled()).toBe(true)
+    expect(await approve.evaluate((element) => element.ariaDescribedByElements?.[0]?.textContent)).toBe(
+      'Read it to its end first.',
+    )
+    // A tap that gets through all the same decides nothing.
+    await approve.click({ force: true })
+    expect(await page.getByText('Approved').count()).toBe(0)
+    for (let pages = 0; pages < 20 && (await more.count()) > 0; pages++) await more.press('Enter')
+    expect(await more.count()).toBe(0)
+    expect(await page.evaluate(() => document.activeElement?.className)).toBe('whole')
+    await until('the end was seen', async () => !(await approve.isDisabled()))
+    await page.locator('.whole').evaluate((element) => element.scrollTo(0, 0))
+    await more.waitFor()
+    expect(await approve.isDisabled()).toBe(false)
+    await approve.click()
+    expect(await laptop.receive(sid, 'decision')).toMatchObject({ approved: true })
+  })
+
   test('C21: what a rule decided is a line among the others, not a card', async () => {
     await begin()
     const effect = await laptop.ask(sid, 'bash', { command: 'rm -r /' })

@@ -3,12 +3,13 @@ import type { Rule } from '@baton/shared/journal.ts'
 import { isTrueCall, questionOf } from '@baton/shared/view/call.ts'
 import type { Approval } from '@baton/shared/view/items.ts'
 import { lastPart } from '@baton/shared/view/units.ts'
-import { useMemo, useState, type ReactElement } from 'react'
+import { useId, useMemo, useState, type ReactElement } from 'react'
 import { modeName } from '@baton/shared/view/modes.ts'
 import type { OutboxItem } from '../store/outbox.ts'
 import type { Always } from '../store/rule-words.ts'
 import { AlwaysStep } from './AlwaysStep.tsx'
 import { CallView } from './CallView.tsx'
+import { Whole } from './Whole.tsx'
 
 /** What a person decides. `mode`: the session goes on in it, told before the decision. */
 export interface Decided {
@@ -18,7 +19,7 @@ export interface Decided {
 }
 
 /**
- * One call that waits for a decision: the whole of it, then Deny and Approve. It leaves when the journal says that the
+ * One call that waits for a decision: the whole of it, then Deny and, once its end was on screen, Approve. It leaves when the journal says that the
  * decision was applied, on every device alike (F34, F37); until then it says what became of the tap (F32, F33).
  */
 export function ApprovalCard({
@@ -51,6 +52,8 @@ export function ApprovalCard({
   const [step, setStep] = useState<'decide' | 'always'>('decide')
   const is_plan = approval.name === 'propose_plan'
   const [mode, setMode] = useState<Mode>('ask')
+  const [seen, setSeen] = useState(false)
+  const unread = useId()
   const question = questionOf(approval.name)
   return (
     <section className="approval-card" aria-label={`Approval: ${question}`}>
@@ -58,7 +61,9 @@ export function ApprovalCard({
         <h2>{question}</h2>
         {where && <p className="small quiet">{where}</p>}
       </div>
-      <CallView name={approval.name} input={approval.input} />
+      <Whole onSeen={() => setSeen(true)}>
+        <CallView name={approval.name} input={approval.input} />
+      </Whole>
       {!is_true && (
         <p className="small problem" role="alert">
           What is shown here is not what would run: the call and its digest differ. It can’t be approved.
@@ -96,16 +101,23 @@ export function ApprovalCard({
               type="button"
               className="button primary"
               disabled={!is_true || removed !== undefined}
-              onClick={() => onDecide({ approved: true, ...(is_plan && { mode }) })}
+              aria-disabled={!seen}
+              aria-describedby={seen ? undefined : unread}
+              onClick={() => seen && onDecide({ approved: true, ...(is_plan && { mode }) })}
             >
               Approve
             </button>
           </div>
+          {!seen && (
+            <p className="only-read" id={unread}>
+              Read it to its end first.
+            </p>
+          )}
           {always && (
             <button
               type="button"
               className="button bare"
-              disabled={!is_true || removed !== undefined}
+              disabled={!is_true || removed !== undefined || !seen}
               onClick={() => setStep('always')}
             >
               Always for this session…
