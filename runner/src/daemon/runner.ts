@@ -1,5 +1,6 @@
 /** A runner: announces itself, takes offers, holds sessions, and lets them all go when it ends. */
 import { hostname } from 'node:os'
+import { Backoff } from '@baton/shared/backoff.ts'
 import type { ConnectionState } from '@baton/shared/connection.ts'
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { RunnerAbout } from '@baton/shared/journal.ts'
@@ -24,7 +25,10 @@ export interface RunnerOptions {
   capacity: number
   workspaces: RunnerAbout['workspaces']
   /** What sessions need besides the connection. */
-  hands: Omit<SessionOptions, 'link' | 'account' | 'device' | 'tags' | 'isRevoked' | 'isCrowded' | 'log'>
+  hands: Omit<
+    SessionOptions,
+    'link' | 'account' | 'device' | 'tags' | 'isRevoked' | 'isCrowded' | 'isNews' | 'log'
+  >
   log: (message: string) => void
   onState?: (state: ConnectionState) => void
   /** How long a session may compute while others wait for its place. Default: 30 s. */
@@ -33,6 +37,8 @@ export interface RunnerOptions {
 
 /** A lost notice costs at most this. */
 const POLL_MS = 10_000
+/** How soon a session is tried again that could not be continued here. */
+const LATER = { base_ms: 1_000, cap_ms: 120_000 }
 const ANNOUNCE_AGAIN_MS = 1_000
 /** The relay says again with every sweep, which is once a second, that others wait for room. */
 const CROWDED_MS = 2_500
@@ -57,6 +63,8 @@ export class Runner {
   readonly #wanted = new Set<string>()
   /** Sessions that this runner, as it is, can't continue. */
   readonly #unfit = new Set<string>()
+  /** Those that could not be continued here, until when others have the chance, and what was told (F20, F75). */
+  readonly #later = new Map<string, { backoff: Backoff; not_before: number; told: string }>()
   readonly #revoked = new Set<string>()
   readonly #tags: string[]
   readonly #poll: ReturnType<typeof setInterval>
@@ -263,7 +271,7 @@ export class Runner {
     happened('offer', {})
     const taken = this.#sessions.size + this.#claiming.size
     const present = this.#sessions.get(sid)
-    if (this.#unfit.has(sid)) return
+    if (this.#unfit.has(sid) || performance.now() < (this.#later.get(sid)?.not_before ?? 0)) return
     if (present?.session.isReleased) this.#wanted.add(sid)
     if (present || this.#isLeaving || taken >= this.#options.capacity || this.#claiming.has(sid)) return
     const claim = this.#claim(sid)
@@ -288,19 +296,39 @@ export class Runner {
     const { sid, epoch } = session
     this.#leases.add(session, ttl_ms, claimed_at)
     this.#options.log(`${sid} claimed, epoch ${epoch}`)
-    const ended = session.run().then((ending) => {
-      this.#leases.remove(sid)
-      this.#sessions.delete(sid)
-      this.#options.log(`${sid} ${ending}`)
-      happened('ending', { how: ending })
-      if (ending === 'unfit') this.#unfit.add(sid)
-      if (ending === 'lost' || this.#isLeaving)
-        this.#away.left(sid, epoch, ending === 'lost' ? 'lost' : 'released')
-      if (this.#wanted.delete(sid)) this.#offered(sid)
-    })
+    const ended = session
+      .run()
+      .catch(() => 'lost' as const)
+      .then((ending) => {
+        this.#leases.remove(sid)
+        this.#sessions.delete(sid)
+        this.#options.log(`${sid} ${ending}`)
+        happened('ending', { how: ending })
+        if (ending === 'unfit') this.#unfit.add(sid)
+        if (ending === 'later') this.#putOff(sid)
+        else this.#later.delete(sid)
+        if (ending === 'lost' || this.#isLeaving)
+          this.#away.left(sid, epoch, ending === 'lost' ? 'lost' : 'released')
+        if (this.#wanted.delete(sid)) this.#offered(sid)
+      })
     this.#sessions.set(sid, { session, ended })
     // Claimed while the runner began to let go.
     if (this.#isLeaving) session.leave({ why: 'shutdown', within_ms: 0 })
+  }
+
+  /** What stands in the way may pass: the relay offers the session again, and once its time has come it is taken. */
+  #putOff(sid: string): void {
+    const later = this.#later.get(sid)
+    if (later) later.not_before = performance.now() + later.backoff.next()
+  }
+
+  /** Told once, however often it is tried. */
+  #isNews(sid: string, words: string): boolean {
+    const later = this.#later.get(sid) ?? { backoff: new Backoff(LATER), not_before: 0, told: '' }
+    this.#later.set(sid, later)
+    const isNews = later.told !== words
+    later.told = words
+    return isNews
   }
 
   #sessionOptions(): SessionOptions {
@@ -310,6 +338,7 @@ export class Runner {
       ...{ link: this.#link, account, device: device.id, tags: this.#tags },
       isRevoked: (id) => this.#revoked.has(id),
       isCrowded: () => performance.now() < this.#crowded_until,
+      isNews: (sid, words) => this.#isNews(sid, words),
       log: (sid, message) => log(`${sid} ${message}`),
     }
   }

@@ -21,6 +21,9 @@ export interface Departing {
   log: (message: string) => void
 }
 
+/** No wait helps against these: this runner is another one than the session needs. */
+const FOR_GOOD: readonly string[] = ['snapshot-engine', 'snapshot-baseline']
+
 /** A thread may die of a neighbour. One that dies every time dies of this guest. */
 const FALLS_MAX = 3
 
@@ -90,32 +93,38 @@ export class Departure {
 
   /**
    * Something could not be done. A lost lease is no failure. What goes wrong before the guest runs here is this runner's
-   * fault, say another engine: the session goes back as it was, for others. A guest whose thread died goes on from its last
+   * fault, say another engine or a full disk: the session goes back as it was, for others, and for this one after a while unless
+   * it never can. A guest whose thread died goes on from its last
    * snapshot, unless that happens again and again. Everything else ends the session, and is told.
    */
   async broken(reason: unknown, live: Live | undefined): Promise<Ending> {
-    const { lease, gone, log } = this.#departing
+    const { options, lease, gone, log } = this.#departing
     if (gone.aborted || (reason instanceof BatonError && reason.code === 'lease-lost')) {
       log('lease lost; stopped')
       return 'lost'
     }
-    log(`failed: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`)
+    // A stack is for faults of ours, never for what has a code.
+    const fault = reason instanceof Error && !(reason instanceof BatonError) ? reason.stack : undefined
+    log(`failed: ${fault ?? explain(reason)}`)
     const code = reason instanceof BatonError ? reason.code : 'internal'
     if (live && code === 'guest-trapped' && live.state.falls < FALLS_MAX) {
       const told = fallen('The thread of the agent died; it goes on from where it was saved last.')
       return this.#giveBack('fallen', told)
     }
-    const isUnfit = !live && lease.snapshot > 0
-    const draft = isUnfit
-      ? notice(`This runner can not continue the session. ${explain(reason)}`)
-      : failure(code, explain(reason))
-    return this.#giveBack(isUnfit ? 'unfit' : 'ended', draft)
+    if (live || lease.snapshot === 0) return this.#giveBack('ended', failure(code, explain(reason)))
+    const isForGood = FOR_GOOD.includes(code)
+    const again = isForGood ? '' : ' It is tried again after a while.'
+    const words = `This runner can not continue the session${isForGood ? '' : ' now'}. ${explain(reason)}${again}`
+    return this.#giveBack(
+      isForGood ? 'unfit' : 'later',
+      options.isNews?.(lease.sid, words) === false ? undefined : notice(words),
+    )
   }
 
   /** Tells why, and gives the lease back without saving anything. */
-  async #giveBack(ending: Ending, why: Draft): Promise<Ending> {
+  async #giveBack(ending: Ending, why: Draft | undefined): Promise<Ending> {
     const { book, log } = this.#departing
-    await book.journal.append([why]).catch((cause: unknown) => log(`not told: ${explain(cause)}`))
+    if (why) await book.journal.append([why]).catch((cause: unknown) => log(`not told: ${explain(cause)}`))
     await this.release(ending, ending === 'ended' ? 'failed' : 'running').catch(() => this.lose())
     return this.#ending ?? 'lost'
   }

@@ -75,12 +75,14 @@ export interface SessionOptions {
   /** First pause before a model call is tried again; it doubles. Default: one second. */
   retry_base_ms?: number
   log: (sid: string, message: string) => void
+  /** False: people were told this of the session when it was tried here last. Absent: everything is news. */
+  isNews?: (sid: string, words: string) => boolean
 }
 
 export type Lease = AskGives<'claim'> & { sid: string }
 
 /**
- * How a session left this runner. `unfit`: it could not be restored here; another runner may be able to. `fallen`: the thread
+ * How a session left this runner. `unfit`: it can't be restored here; another runner may be able to. `later`: it could not be now. `fallen`: the thread
  * of its guest died; it goes on from its last snapshot, wherever there is room.
  */
-export type Ending = 'parked' | 'handed-off' | 'ended' | 'lost' | 'unfit' | 'fallen'
+export type Ending = 'parked' | 'handed-off' | 'ended' | 'lost' | 'unfit' | 'later' | 'fallen'
