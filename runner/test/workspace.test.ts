@@ -1,3 +1,4 @@
+import { execSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -52,6 +53,25 @@ describe('a new session', () => {
     await workspace.checkpoint()
     expect(look()).toEqual(before)
     expect(status(person)).toBe('## main\nM  a.txt\n?? c.txt\n')
+  })
+
+  test('the difference from its start to its checkpoint is the part of the agent, and applies on edited files', async () => {
+    const lines = Array.from({ length: 20 }, (_, i) => `${i}\n`)
+    const person = repository({ 'a.txt': lines.join(''), 'b.txt': 'b\n', '.gitignore': '.env\n' })
+    const mine = ['mine\n', ...lines.slice(1)]
+    put(person, { 'a.txt': mine.join(''), 'new.txt': 'mine\n', '.env': 'KEY=1\n' })
+    const settings = { place: 'worktree' as const, carry: ['.env'] }
+    const workspace = await openGitWorkspace({ repository: person, data: folder(), sid: SID, settings })
+    const done = [...mine.slice(0, -1), 'agent\n'].join('')
+    put(workspace.root, { 'a.txt': done, 'picture.bin': new Uint8Array([0, 1, 255]) })
+    unlinkSync(join(workspace.root, 'b.txt'))
+    await workspace.checkpoint()
+    const between = [`refs/baton/${SID}/start`, `refs/baton/${SID}/checkpoint`]
+    expect(git(person, 'diff', '--name-status', ...between)).toBe('M\ta.txt\nD\tb.txt\nA\tpicture.bin\n')
+    // As README.md and docs/workspaces.md say it.
+    execSync(`git diff --binary ${between.join(' ')} | git apply`, { cwd: person })
+    expect(filesOf(person)).toEqual(filesOf(workspace.root))
+    expect(readFileSync(join(person, 'a.txt'), 'utf8')).toBe(done)
   })
 
   test('opened from a folder inside the clone, it holds the whole clone', async () => {

@@ -120,11 +120,16 @@ export class GitWorkspace implements Workspace {
     })
   }
 
-  /** Puts a new session on a branch of its own. `large`: what its work tree lacks. */
+  /**
+   * Puts a new session on a branch of its own, and keeps what it began with as `refs/baton/<sid>/start`: the difference to a
+   * checkpoint is the agent's part. `large`: what its work tree lacks.
+   */
   settle(head: string, large: readonly Large[]): Promise<void> {
     return this.#alone(async () => {
       this.#left.noteFirst(large)
       if (this.#checkout) await this.#checkout.move({ head, branch: await this.#checkout.freeBranch(head) })
+      const { checkpoint } = await this.#take()
+      await this.#keeper.pin(`refs/baton/${this.#options.sid}/start`, checkpoint.commit)
     })
   }
 

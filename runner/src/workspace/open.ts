@@ -6,6 +6,7 @@
  *     <data>/repos/<sid>.git        the repository itself, on a runner that has no clone of it
  *     <data>/shadow/<sid>.git       what is stored of a plain folder
  *     refs/baton/<sid>/checkpoint   in the repository: keeps the newest checkpoint from being collected
+ *     refs/baton/<sid>/start        in the repository where it began: the files that it began with
  *
  * In place the files are the person's own folder; all else is the same.
  */
