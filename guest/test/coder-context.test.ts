@@ -202,6 +202,29 @@ describe('compaction', () => {
     expect(textOf(session.conversation)).not.toContain('Summarise')
   })
 
+  test.each(['stopped', 'failed'])(
+    'A8: a request for a summary that is %s is taken back before the next prompt',
+    async (how) => {
+      const session = new Session(main)
+      await session.prompt('go')
+      await session.model([say('ok')])
+      session.send({ type: 'compact', now: 3 })
+      await session.settle()
+      if (how === 'stopped') await session.stop()
+      else await session.fail('llm', 'model-busy')
+      await session.prompt('and now?')
+      await session.model([say('ok')])
+      expect(session.names).toEqual(['main'])
+      expect(textOf(session.conversation)).toMatch(/Summarise.*No summary is needed any more.*and now\?/)
+      session.send({ type: 'compact', now: 4 })
+      await session.model([say('SUMMARY')])
+      await session.prompt('go on')
+      await session.model([say('ok')])
+      expect(textOf(session.conversation)).toMatch(/SUMMARY.*and now\?.*go on/)
+      expect(textOf(session.conversation)).not.toMatch(/Summarise|No summary/)
+    },
+  )
+
   test('A8: a conversation that the service finds too long is compacted and asked again, once', async () => {
     const session = new Session(main)
     await session.prompt('read it')

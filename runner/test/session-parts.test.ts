@@ -6,7 +6,11 @@ import { callDigest, EMPTY_CONVERSATION, extendConversation } from '@baton/share
 import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectRequest, Json, LlmInput, Message } from '@baton/shared/guest.ts'
 import { newAccount, newDevice, signDecision } from '@baton/shared/keys.ts'
+import type { Book } from '../src/session/book.ts'
 import { Checkpoints } from '../src/session/checkpoints.ts'
+import { Departure } from '../src/session/departure.ts'
+import { notice, type Draft } from '../src/session/journal.ts'
+import type { Lease, SessionOptions } from '../src/session/options.ts'
 import { Conversations } from '../src/session/conversations.ts'
 import { objectionTo } from '../src/session/decisions.ts'
 import { Effects, outcomeDraft } from '../src/session/effects.ts'
@@ -19,6 +23,30 @@ import { emptyState, fold } from '../src/session/state.ts'
 import type { Tool } from '../src/tools/tool.ts'
 import { packOf } from '../src/workspace/pack-file.ts'
 import type { Workspace } from '../src/workspace/workspace.ts'
+
+describe('the end of an agent while its session leaves', () => {
+  it('I11: what was to be written and the state of the files are written before it', async () => {
+    const written: Draft[] = []
+    const waiting = [notice('still to be told')]
+    const link = { ask: async () => ({}), ready: async () => undefined } as unknown as RelayLink
+    const book = {
+      append: async (_: Live, drafts: Draft[]) => void written.push(...drafts),
+    } as unknown as Book
+    const departure = new Departure({
+      ...{ options: { link } as SessionOptions, lease: { sid: 's', epoch: 1 } as Lease, book },
+      ...{ gone: new AbortController().signal, log: () => undefined },
+      unwritten: () => waiting.splice(0),
+    })
+    const live = { pause: { state: 'finished', asked: [], result: null } } as unknown as Live
+    await departure.letGo(live, { drafts: [notice('about the files')] }, 'handed-off', 'moving')
+    expect(departure.ending).toBe('ended')
+    expect(written.map(({ body }) => JSON.stringify(body))).toEqual([
+      expect.stringContaining('still to be told'),
+      expect.stringContaining('about the files'),
+      expect.stringContaining('"done"'),
+    ])
+  })
+})
 
 describe('decisions', () => {
   const account = newAccount()

@@ -1,6 +1,18 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { GuestHarness } from '../src/vm/guest-harness.ts'
+import { once } from '../src/vm/program.ts'
 import { bundle, engine, outcome, start } from './vm-programs.ts'
+
+test('of what is made once, only what was used last is kept', async () => {
+  const cache = new Map<string, Promise<number>>()
+  let made = 0
+  const get = (key: string): Promise<number> => once(cache, 2, key, async () => ++made)
+  expect([await get('a'), await get('b'), await get('a'), await get('c')]).toEqual([1, 2, 1, 3])
+  expect([...cache.keys()]).toEqual(['a', 'c'])
+  expect([await get('a'), await get('b')]).toEqual([1, 4])
+  await expect(once(cache, 2, 'bad', () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+  expect(cache.has('bad')).toBe(false)
+})
 
 const open: GuestHarness[] = []
 afterEach(async () => {

@@ -12,6 +12,9 @@ tools and do not answer anything now. Write down, in this order: what the user w
 done and found out, with the paths, names, commands and numbers that are needed to go on; decisions and why; what is being done
 right now; what is left.`
 
+/** Said when the summary came to nothing: what was asked for before must not be obeyed with the next prompt. */
+const WITHDRAWN = '[No summary is needed any more. Go on as before, and answer what follows.]'
+
 const HEAD = 'The conversation became long and was compacted. Your summary of what was said before:'
 /** Tokens of messages that are kept word for word. */
 const KEPT_MAX = 30_000
@@ -40,11 +43,14 @@ async function summaryOf(talk: Talk, isFull: boolean): Promise<string> {
   try {
     answer = await talk.ask()
   } catch (error) {
-    if (isFull || !(error instanceof EffectFailed) || error.code !== 'context-full') throw error
-    return summaryOf(talk, true)
+    if (!isFull && error instanceof EffectFailed && error.code === 'context-full')
+      return summaryOf(talk, true)
+    talk.addUser([text(WITHDRAWN)])
+    throw error
   }
   const words = answer.stop_reason === 'refusal' ? '' : wordsOf(answer.content)
   if (words !== '') return words
+  talk.addUser([text(WITHDRAWN)])
   throw new EffectFailed({ code: 'model-error', message: 'The model gave no summary of the conversation.' })
 }
 
@@ -58,7 +64,8 @@ function squeeze(talk: Talk): void {
 
 /** Without thinking, and without requests for a summary that came to nothing. */
 function plain(messages: readonly Message[]): Message[] {
-  const isRequest = (block: Block): boolean => block.type === 'text' && block['text'] === REQUEST
+  const isRequest = ({ type, ...block }: Block): boolean =>
+    type === 'text' && (block['text'] === REQUEST || block['text'] === WITHDRAWN)
   return withoutThinking(messages).flatMap(({ role, content }) => {
     const said = content.filter((block) => !isRequest(block))
     return said.length === 0 ? [] : [{ role, content: said }]

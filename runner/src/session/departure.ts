@@ -58,7 +58,7 @@ export class Departure {
   /** Saves the guest, then gives the lease back: only after the relay has confirmed the snapshot (I8). */
   async letGo(live: Live, files: StoredFiles, ending: Ending, status: Status, to?: Placement): Promise<void> {
     const { pause } = live
-    if (pause.state === 'finished' || pause.state === 'failed') return this.end(live, pause)
+    if (pause.state === 'finished' || pause.state === 'failed') return this.end(live, pause, files.drafts)
     const { book, unwritten } = this.#departing
     const drafts = [...unwritten(), ...files.drafts]
     const isNews = live.dirty || live.carried.length > 0 || unstartedOf(live).length > 0
@@ -67,12 +67,17 @@ export class Departure {
     await this.release(ending, status, files.stay ?? to)
   }
 
-  /** The agent's program has come to its end. */
-  async end(live: Live, pause: Pause & { state: 'finished' | 'failed' }): Promise<void> {
+  /** The agent's program has come to its end. `files`: what to write about the workspace. */
+  async end(
+    live: Live,
+    pause: Pause & { state: 'finished' | 'failed' },
+    files: readonly Draft[] = [],
+  ): Promise<void> {
     const hint = { status: 'done', notify: true } as const
     const done: Draft = { kind: 'event', body: { type: 'done', data: null }, hint }
     const draft = pause.state === 'failed' ? failure(pause.error.code, pause.error.message) : done
-    await this.#departing.book.append(live, [draft])
+    const { book, unwritten } = this.#departing
+    await book.append(live, [...unwritten(), ...files, draft])
     await this.release('ended', pause.state === 'failed' ? 'failed' : 'done')
   }
 

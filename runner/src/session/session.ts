@@ -416,6 +416,8 @@ export class Session {
       live.harness.interrupt()
       return
     }
+    // What ended while this was on its way is not to be done again there.
+    for (const { ended } of this.#mailbox.drain((item) => item.t === 'ended')) await this.#ended(ended)
     const rests =
       live.state.queue.length === 0 && live.carried.length === 0 && live.pause.state !== 'interrupted'
     // Whatever it waits for, it also has work.

@@ -1,4 +1,4 @@
-/** Compiled engines and baselines, each made once a process. */
+/** Compiled engines and baselines, each made once a process for as long as they are among those used last. */
 import { BatonError } from '@baton/shared/errors.ts'
 import type { Baseline } from './baseline.ts'
 import { sha256 } from './codec.ts'
@@ -16,6 +16,10 @@ export interface Program {
 /** A bundle is loaded in milliseconds; one that takes longer than this never ends. */
 const loadDeadlineMs = 20_000
 
+/** A baseline holds some megabytes, and every agent of a person's own is one more. Guests keep what they run on. */
+const PROGRAMS_MAX = 16
+const MODULES_MAX = 4
+
 const hashes = new WeakMap<Uint8Array, string>()
 const modules = new Map<string, Promise<WebAssembly.Module>>()
 const programs = new Map<string, Promise<Program>>()
@@ -23,14 +27,14 @@ const programs = new Map<string, Promise<Program>>()
 /** Compiles an engine and loads a bundle into it. Throws `snapshot-engine` or `agent-invalid` when one is no good. */
 export function loadProgram(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
   const key = `${hashOf(engine)}/${hashOf(bundle)}`
-  return once(programs, key, () => load(engine, bundle))
+  return once(programs, PROGRAMS_MAX, key, () => load(engine, bundle))
 }
 
 /** In a thread without guests: a bundle runs while it is loaded, and may never end. */
 function load(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
   return threads.alone(async (thread) => {
     // The thread starts while the engine is compiled.
-    const module = await once(modules, hashOf(engine), () => compile(engine))
+    const module = await once(modules, MODULES_MAX, hashOf(engine), () => compile(engine))
     const baseline = await withDeadline(thread, thread.ask({ op: 'baseline', module, bundle }))
     return { module, baseline, engine: hashOf(engine), bundle: hashOf(bundle) }
   })
@@ -68,12 +72,20 @@ function hashOf(bytes: Uint8Array): string {
   return hash
 }
 
-function once<T>(cache: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {
-  let made = cache.get(key)
-  if (made === undefined) {
-    made = make()
-    cache.set(key, made)
-    made.catch(() => cache.delete(key))
+/** What was used longest ago makes room. */
+export function once<T>(
+  cache: Map<string, Promise<T>>,
+  max: number,
+  key: string,
+  make: () => Promise<T>,
+): Promise<T> {
+  const made = cache.get(key) ?? make()
+  const isNew = !cache.delete(key)
+  cache.set(key, made)
+  if (isNew) {
+    const [oldest] = cache.keys()
+    if (cache.size > max && oldest !== undefined) cache.delete(oldest)
+    made.catch(() => cache.get(key) === made && cache.delete(key))
   }
   return made
 }
