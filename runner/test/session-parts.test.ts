@@ -1,5 +1,5 @@
 /** Parts of the session loop that only show their worth when somebody lies or something dies. */
-import type { Policy } from '../src/session/permissions.ts'
+import { objectionToCall, ruledDecision, type Policy } from '../src/session/permissions.ts'
 import { bash } from '../src/tools/bash.ts'
 import { describe, expect, it } from 'vitest'
 import { callDigest, EMPTY_CONVERSATION, extendConversation } from '@baton/shared/digest.ts'
@@ -82,6 +82,20 @@ describe('decisions', () => {
     expect(objectionTo(decisionBy(device), { ...context, isRevoked })).toBe(
       'The device was removed from the account.',
     )
+  })
+
+  it('B2: a denial says to the agent which rule it is, or that it is the mode', () => {
+    const rules = [{ tool: 'bash', prefix: 'git push', action: 'deny' as const }]
+    const said = (mode: Policy['mode'], command: string): (string | undefined)[] => {
+      const input = { name: 'bash', input: { command } }
+      const decided = ruledDecision({ ...policy, mode, rules }, { ...input, digest })
+      const refused = objectionToCall({ ...policy, mode, rules }, input, new Map())
+      return [decided?.note, refused?.message]
+    }
+    const [note, message] = said('full', 'git push -f')
+    expect(note).toBe('Forbidden for bash: the rule "deny bash: git push".')
+    expect(message).toContain('(bash: the rule "deny bash: git push")')
+    for (const words of said('plan', 'ls')) expect(words).toMatch(/bash: the session is in plan mode/)
   })
 })
 

@@ -17,16 +17,34 @@ export interface Call {
   input: { [key: string]: Json }
 }
 
+/** `by`: the rule that forbids, or makes it ask; absent where the mode decides or several rules allow it together. */
+export interface Ruling {
+  permission: Permission
+  by?: Rule
+}
+
 /** What mode and rules say of a call. */
 export function permissionOf(call: Call, mode: Mode, rules: readonly Rule[]): Permission {
-  if (mode === 'plan' && call.access !== 'read') return 'deny'
+  return rulingOf(call, mode, rules).permission
+}
+
+/** What they say, and which rule it is that restricts. */
+export function rulingOf(call: Call, mode: Mode, rules: readonly Rule[]): Ruling {
+  if (mode === 'plan' && call.access !== 'read') return { permission: 'deny' }
   const restricting = rules.filter((rule) => rule.tool === call.name && rule.action !== 'allow')
-  const found = restricting.map((rule) => ({ action: rule.action, doubt: matches(rule, call) }))
-  if (found.some(({ action, doubt }) => action === 'deny' && doubt === 'yes')) return 'deny'
+  const found = restricting.map((rule) => ({ rule, doubt: matches(rule, call) }))
+  const denying = found.find(({ rule, doubt }) => rule.action === 'deny' && doubt === 'yes')
+  if (denying) return { permission: 'deny', by: denying.rule }
   // What may be forbidden, a person has to look at.
-  if (found.some(({ doubt }) => doubt !== 'no')) return 'ask'
-  if (isAllowed(call, rules)) return 'allow'
-  return modeAllows(mode, call.access) ? 'allow' : 'ask'
+  const asking = found.find(({ doubt }) => doubt !== 'no')
+  if (asking) return { permission: 'ask', by: asking.rule }
+  if (isAllowed(call, rules)) return { permission: 'allow' }
+  return { permission: modeAllows(mode, call.access) ? 'allow' : 'ask' }
+}
+
+/** `deny bash: rm -rf`. */
+export function ruleWords({ action, tool, prefix }: Rule): string {
+  return prefix === undefined ? `${action} ${tool}` : `${action} ${tool}: ${prefix}`
 }
 
 function modeAllows(mode: Mode, access: Access): boolean {

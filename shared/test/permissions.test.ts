@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest'
 import type { Rule } from '../src/journal.ts'
-import { permissionOf, ruleFor, type Call } from '../src/permissions.ts'
+import { permissionOf, ruleFor, rulingOf, ruleWords, type Call } from '../src/permissions.ts'
 import { commandsOf } from '../src/shell.ts'
 
 const bash = (command: string): Call => ({ name: 'bash', access: 'run', input: { command } })
@@ -40,6 +40,14 @@ describe('B2: deny counts before ask, ask before allow', () => {
     expect(permissionOf(bash('git push origin'), 'full', rules)).toBe('ask')
     expect(permissionOf(bash('rm -rf x'), 'full', rules)).toBe('deny')
     expect(permissionOf(bash('git status'), 'ask', rules)).toBe('allow')
+  })
+
+  it('and the rule that restricts is named; where the mode does, none is', () => {
+    const rules = [allow('bash'), deny('edit'), deny('bash', 'rm'), deny('bash', 'rm -rf')]
+    expect(rulingOf(bash('cd x && rm -rf y'), 'full', rules)).toEqual({ permission: 'deny', by: rules[2] })
+    expect(rulingOf(bash('$X -rf'), 'full', rules)).toEqual({ permission: 'ask', by: rules[2] })
+    expect(rulingOf(bash('rm x'), 'plan', rules)).toEqual({ permission: 'deny' })
+    expect(rules.map(ruleWords)).toEqual(['allow bash', 'deny edit', 'deny bash: rm', 'deny bash: rm -rf'])
   })
 })
 

@@ -3,7 +3,7 @@ import { callDigest } from '@baton/shared/digest.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { ApproveInput, ApproveResult, Mode, ToolInput, ToolSpec } from '@baton/shared/guest.ts'
 import type { Rule } from '@baton/shared/journal.ts'
-import { permissionOf } from '@baton/shared/permissions.ts'
+import { rulingOf, ruleWords, type Ruling } from '@baton/shared/permissions.ts'
 import type { Tool } from '../tools/tool.ts'
 
 /** What a decision about a call is made by. */
@@ -47,9 +47,9 @@ export function objectionToCall(
 ): BatonError | undefined {
   const tool = tools.get(name)
   if (!tool) return new BatonError('unknown-tool', `(${name})`)
-  const permission = permissionOf({ name, access: tool.spec.access, input }, mode, rules)
-  if (permission === 'allow') return undefined
-  if (permission === 'deny') return new BatonError('not-allowed', `(${name}${modeWords(mode)})`)
+  const ruling = rulingOf({ name, access: tool.spec.access, input }, mode, rules)
+  if (ruling.permission === 'allow') return undefined
+  if (ruling.permission === 'deny') return new BatonError('not-allowed', `(${name}: ${why(ruling)})`)
   const digest = approval === undefined ? undefined : approvals.get(approval)
   return digest === callDigest(name, input) ? undefined : new BatonError('not-approved', `(${name})`)
 }
@@ -61,10 +61,12 @@ export function ruledDecision(
 ): ApproveResult | undefined {
   const tool = tools.get(name)
   if (!tool) return undefined
-  const permission = permissionOf({ name, access: tool.spec.access, input }, mode, rules)
-  if (permission === 'ask') return undefined
-  if (permission === 'allow') return { approved: true }
-  return { approved: false, note: `A rule or the mode of the session forbids this call${modeWords(mode)}.` }
+  const ruling = rulingOf({ name, access: tool.spec.access, input }, mode, rules)
+  if (ruling.permission === 'ask') return undefined
+  if (ruling.permission === 'allow') return { approved: true }
+  return { approved: false, note: `Forbidden for ${name}: ${why(ruling)}.` }
 }
 
-const modeWords = (mode: Mode): string => (mode === 'plan' ? ', the session is in plan mode' : '')
+/** Of a denial: without a rule it is the mode, and only one mode forbids. */
+const why = ({ by }: Ruling): string =>
+  by ? `the rule "${ruleWords(by)}"` : 'the session is in plan mode, where only what looks may run'
