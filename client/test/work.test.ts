@@ -225,6 +225,8 @@ describe('prompts', () => {
     await message().fill('no, this way')
     await radio('Steer').check()
     await fits()
+    // What one types has the width of the screen, not what the buttons leave.
+    expect(await message().evaluate(({ clientWidth }) => clientWidth / innerWidth)).toBeGreaterThan(0.9)
     await button('Steer').click()
     await queued().getByText('Reaches the agent at its next step').waitFor()
     expect(await laptop.receive(sid, 'prompt')).toEqual({ text: 'no, this way', steer: true })

@@ -60,6 +60,8 @@ export function Composer({
   const held = useRef<readonly Photo[]>([])
   const [reading, setReading] = useState(0)
   const how = useCell(delivery)
+  /** The text took a second line beside the buttons, and has a line of its own until it is gone. */
+  const [long, setLong] = useState(false)
   const touched = useRef(false)
   const files = useRef<HTMLInputElement>(null)
   const area = useRef<HTMLTextAreaElement>(null)
@@ -68,6 +70,8 @@ export function Composer({
   const next = action(empty)
   const removed = useRemoved()
   const disabled = unable || removed !== undefined
+  const choosing = offer === true && !empty
+  const layout = children ? '' : choosing || (long && text !== '') ? 'talk' : 'inline'
 
   useEffect(() => {
     let current = true
@@ -148,7 +152,9 @@ export function Composer({
     if (!element) return
     element.style.height = 'auto'
     element.style.height = `${element.scrollHeight}px`
-  }, [text, placeholder])
+    const { lineHeight } = getComputedStyle(element)
+    setLong((before) => text !== '' && (before || element.clientHeight > 2.5 * Number.parseFloat(lineHeight)))
+  }, [text, placeholder, layout])
 
   async function submit(event?: FormEvent): Promise<void> {
     event?.preventDefault()
@@ -187,7 +193,7 @@ export function Composer({
   }
 
   return (
-    <form className={children ? 'composer' : 'composer inline'} onSubmit={(event) => void submit(event)}>
+    <form className={`composer ${layout}`} onSubmit={(event) => void submit(event)}>
       {problem && (
         <p className="small problem" role="alert">
           {problem}
@@ -200,7 +206,6 @@ export function Composer({
           Reading {reading === 1 ? 'the photo' : `${reading} photos`}…
         </p>
       )}
-      {offer && !empty && <DeliveryChoice />}
       <textarea
         ref={area}
         rows={1}
@@ -212,8 +217,11 @@ export function Composer({
         onChange={(event) => change(event.target.value)}
         onKeyDown={onKeyDown}
       />
+      {choosing && (
+        <p className="small quiet means">{DELIVERIES.find((one) => one.delivery === how)?.means}</p>
+      )}
       <div className="composer-foot">
-        <div className="composer-side">{children}</div>
+        <div className="composer-side">{choosing ? <DeliveryChoice /> : children}</div>
         <button
           type="button"
           className="icon-button attach"
@@ -267,7 +275,7 @@ function labelOf(next: Exclude<Action, { do: 'stop' }>, how: Delivery): string {
   return next.label === 'New session' ? 'Start' : next.label
 }
 
-/** Whether a prompt waits for the end of the turn or joins it, and what that means. */
+/** Whether a prompt waits for the end of the turn or joins it. */
 function DeliveryChoice(): ReactElement {
   const how = useCell(delivery)
   return (
@@ -286,7 +294,6 @@ function DeliveryChoice(): ReactElement {
           </label>
         ))}
       </div>
-      <p className="small quiet">{DELIVERIES.find((other) => other.delivery === how)?.means}</p>
     </fieldset>
   )
 }
