@@ -56,12 +56,26 @@ if (process.connected) process.disconnect()
 
 /** The phone keeps what was typed while offline; a command does not. */
 function inWords(error: unknown): string {
-  if (!(error instanceof BatonError) || error.code !== 'offline') return explain(error)
+  if (!(error instanceof BatonError)) return explain(error)
+  if (error.code === 'usage') return `${error.message} ${helpHint()}`
+  if (error.code !== 'offline') return explain(error)
   return `The relay can not be reached. ${error.detail} Check that it runs (baton up) and that the network is there.`
 }
 
 /** For programs, which asked for JSON and get it also when something is wrong. */
 function asJson(error: unknown): { error: { code: string; message: string; todo?: string } } {
   if (!(error instanceof BatonError)) return { error: { code: 'internal', message: explain(error) } }
-  return { error: { code: error.code, message: error.message, todo: error.todo } }
+  return {
+    error: {
+      code: error.code,
+      message: error.message,
+      todo: error.code === 'usage' ? helpHint() : error.todo,
+    },
+  }
+}
+
+/** The help of the command that was meant, if there is one. */
+function helpHint(): string {
+  const found = commandIn(process.argv.slice(2))
+  return found ? `See: baton help ${found.name}` : 'See: baton help'
 }

@@ -335,6 +335,11 @@ export const ERRORS = {
     todo: 'Correct it as the message says.',
     status: 422,
   },
+  'config-changed': {
+    what: 'A session has worked in this folder itself, and the config or what it imports is not what you saw last.',
+    todo: 'Look at the file. If it is as you want it, run: baton trust FOLDER. Until then nothing of it runs.',
+    status: 422,
+  },
   'outside-workspace': {
     what: 'The path leads out of the workspace.',
     todo: 'Use a path inside the workspace.',
@@ -386,7 +391,22 @@ export const ERRORS = {
     todo: 'What it did stands: look at that, and let it give less back.',
     status: 500,
   },
-  usage: { what: 'The command line is not right.', todo: 'See: baton --help', status: 400 },
+  'no-runner': {
+    what: 'No runner that is online can take the session.',
+    todo: 'See which there are, and whether they are well: baton doctor',
+    status: 503,
+  },
+  'which-session': {
+    what: 'More than one session fits.',
+    todo: 'Name one by its id, the first letters of it, or words of its title.',
+    status: 409,
+  },
+  'file-unusable': {
+    what: 'The file can not be read or written.',
+    todo: 'Check its path, its permissions, and whether it is there already.',
+    status: 422,
+  },
+  usage: { what: 'The command line is not right.', todo: 'See: baton help', status: 400 },
 } as const satisfies Record<string, ErrorSpec>
 
 export type ErrorCode = keyof typeof ERRORS

@@ -1,6 +1,6 @@
 /** Commands that look at sessions and steer them, as programs and people call them. */
 import { execFile } from 'node:child_process'
-import { chmod, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -57,7 +57,7 @@ describe('naming a session', () => {
       'Mend the fence',
     )
     const two = await baton('log', 'mend')
-    expect(two.code).toBe(2)
+    expect(two.code).toBe(1)
     expect(two.output).toMatch(/"mend" fits 2:\n.*Mend the .*\n.*Mend the /)
     expect((await baton('log', 'ROOF')).output).toMatch(/^> go/m)
     expect((await json<{ sid: string }>('stop', sid.slice(0, 12))).sid).toBe(sid)
@@ -125,7 +125,7 @@ describe('handoff', () => {
   it('a target that is not there is refused with those that are', async () => {
     const sid = await waiting('Nowhere')
     const { code, output } = await baton('handoff', sid, '--to', 'cloud-3')
-    expect(code).toBe(2)
+    expect(code).toBe(1)
     expect(output).toMatch(/no runner or pool cloud-3.*laptop.*Did you mean cloud-2\?/)
   })
 })
@@ -166,9 +166,35 @@ describe('new', () => {
     })
     const none = await baton('new', '--workspace', cluster.repo, '--place', 'cloud', '--on', 'moon', 'x')
     expect(none).toMatchObject({
-      code: 2,
+      code: 1,
       output: expect.stringMatching(/pool moon can not take it/) as string,
     })
+  })
+})
+
+describe('new, when it can not begin', () => {
+  it('F45: waits for the start, and ends with 1 and the reason; a folder of a repository stands for all of it', async () => {
+    const folder = join(cluster.repo, 'packages')
+    await mkdir(folder)
+    const begun = await json<{ sid: string; started: boolean }>('new', '--workspace', folder, 'Around')
+    expect(begun.started).toBe(true)
+    expect((await cluster.client.info(begun.sid)).status).not.toBe('failed')
+
+    const failed = async (...flags: string[]): Promise<string> => {
+      const { code, output } = await baton('new', '--workspace', cluster.repo, ...flags, 'x')
+      expect(code).toBe(1)
+      return output
+    }
+    expect(await failed('--agent', 'codr')).toMatch(/No agent named codr is built in.*Did you mean coder\?/)
+    const elsewhere = await baton('new', '--workspace', '/', '--on', 'laptop', 'x')
+    expect(elsewhere).toMatchObject({ code: 1, output: expect.stringMatching(/laptop serves \//) as string })
+    const config = join(cluster.repo, 'baton.config.ts')
+    await writeFile(config, 'export default { tols: {} }\n')
+    try {
+      expect(await failed()).toMatch(/baton: The baton\.config file can not be used\..*tols/)
+    } finally {
+      await rm(config)
+    }
   })
 })
 

@@ -122,14 +122,15 @@ export class AccountView {
 
   /**
    * The session that a person means: by id or its beginning, else by words of its title; without any, the only one there is.
-   * Throws BatonError `usage` with the candidates, `no-session`.
+   * Throws BatonError `which-session` with the candidates, `no-session`.
    */
   async find(text: string | undefined): Promise<NamedSession> {
     const { sessions } = await this.list()
     const found = candidates(sessions, text)
     if (found.length > 1) {
-      const which = text === undefined ? '' : ` ${JSON.stringify(text)} fits ${found.length}:`
-      throw new BatonError('usage', `Which session?${which}\n${listed(found)}\n`)
+      const which =
+        text === undefined ? `There are ${found.length}:` : `${JSON.stringify(text)} fits ${found.length}:`
+      throw new BatonError('which-session', `${which}\n${listed(found)}\n`)
     }
     if (!found[0]) throw new BatonError('no-session', text === undefined ? '' : `(${JSON.stringify(text)})`)
     return found[0]

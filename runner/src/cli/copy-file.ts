@@ -290,7 +290,7 @@ async function openFile(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'r')
   } catch (cause) {
-    throw new BatonError('usage', `${path} can not be read: ${(cause as Error).message}.`, { cause })
+    throw new BatonError('file-unusable', `${path} can not be read: ${(cause as Error).message}.`, { cause })
   }
 }
 
@@ -303,5 +303,5 @@ function u32(value: number): Buffer {
 function inWords(error: unknown, path: string): unknown {
   if (error instanceof BatonError || !(error instanceof Error) || !('code' in error)) return error
   if (error.code === 'ENOSPC') return new BatonError('disk-full', `(${path})`, { cause: error })
-  return new BatonError('usage', `${path} can not be written: ${error.message}.`, { cause: error })
+  return new BatonError('file-unusable', `${path} can not be written: ${error.message}.`, { cause: error })
 }

@@ -1,11 +1,9 @@
 /** Makes a new session out of the parts of another one: what `fork` and `import` have in common. */
 import { CopyWriter, type CopyHead, type CopyPart, type CopyPlace } from '@baton/shared/copy.ts'
-import { openEntry } from '@baton/shared/entries.ts'
-import { BatonError, isErrorCode } from '@baton/shared/errors.ts'
-import type { Json } from '@baton/shared/guest.ts'
+import { BatonError } from '@baton/shared/errors.ts'
 import type { SessionMeta, StartCommand } from '@baton/shared/journal.ts'
 import { newId, sessionKey, type Account } from '@baton/shared/keys.ts'
-import { LIMITS, type Placement } from '@baton/shared/protocol.ts'
+import type { Placement } from '@baton/shared/protocol.ts'
 import { place, sealJson } from '@baton/shared/seal.ts'
 import type { RelayLink } from '../session/link.ts'
 import type { AccountView, NamedSession } from './account.ts'
@@ -87,7 +85,7 @@ export async function again<T>(tries: number, attempt: () => Promise<T>): Promis
   }
 }
 
-/** Where a copy is to run: as asked, else where its origin is, else here, else anywhere. Throws BatonError `usage`. */
+/** Where a copy is to run: as asked, else where its origin is, else here, else anywhere. Throws BatonError `no-runner`. */
 export async function placeForCopy(
   view: AccountView,
   on: string | undefined,
@@ -99,41 +97,9 @@ export async function placeForCopy(
   const wanted = [origin?.holder, origin?.place.prefer, view.identity.device.id]
   const runner =
     wanted.flatMap((device) => online.find((candidate) => candidate.device === device) ?? [])[0] ?? online[0]
-  if (!runner) throw new BatonError('usage', 'No runner is online. Start one: baton up, or: baton runner.')
+  if (!runner) throw new BatonError('no-runner', 'None is. Start one: baton up, or: baton runner')
   const { pool, pin } = origin?.place ?? {}
   // A copy of a session that must stay in its pool stays there, too.
   const stays = pool !== undefined && pin === true && runner.tags.includes(pool)
   return { where: { prefer: runner.device, ...(stays ? { pool, pin } : {}) }, label: runner.about.name }
-}
-
-const START_MS = 60_000
-const LOOK_EVERY_MS = 200
-
-/**
- * Waits until a runner has read the copy whole and started it (F45). False: nobody has taken it yet. Throws BatonError with the
- * reason when it can't be started.
- */
-export async function untilStarted({ link, account }: Copying, sid: string): Promise<boolean> {
-  const key = sessionKey(account, sid)
-  const deadline = performance.now() + START_MS
-  let from = 1
-  while (performance.now() < deadline) {
-    const { entries } = await link.ask('read', { sid, from, limit: LIMITS.read_entries })
-    from += entries.length
-    for (const entry of entries) {
-      if (entry.consumes === undefined && entry.hint?.status !== 'failed') continue
-      const opened = openEntry(key, sid, entry)
-      if (opened.kind === 'received' && opened.body.kind === 'start' && opened.body.copied) return true
-      if (opened.kind === 'event' && opened.body.type === 'failed') throw failureIn(opened.body.data)
-    }
-    if (entries.length === 0) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
-  }
-  return false
-}
-
-/** What the runner told: its message says all. */
-function failureIn(data: Json): BatonError {
-  const { code, message } = data as { code?: unknown; message?: unknown }
-  const known = typeof code === 'string' && isErrorCode(code) ? code : 'internal'
-  return new BatonError(known, `(the runner says: ${typeof message === 'string' ? message : 'nothing'})`)
 }

@@ -18,7 +18,7 @@ export async function exportSession(args: string[]): Promise<number> {
   if (values.plain === true && values.passphrase === true) {
     throw new BatonError('usage', 'Give --plain or --passphrase, not both.')
   }
-  if (existsSync(file)) throw new BatonError('usage', `${file} is there already.`)
+  if (existsSync(file)) throw new BatonError('file-unusable', `${file} is there already.`)
   return withAccount(values.data, async (view) => {
     const session = await view.find(name)
     const { account } = view.identity

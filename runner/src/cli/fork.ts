@@ -2,7 +2,8 @@
 import { readCopy } from '@baton/shared/copy.ts'
 import { withAccount } from './account.ts'
 import { parseFor } from './args.ts'
-import { copyPlace, placeForCopy, startCopy, untilStarted } from './copying.ts'
+import { copyPlace, placeForCopy, startCopy } from './copying.ts'
+import { untilStarted } from './started.ts'
 import { print } from './output.ts'
 import { cleanLine } from './term/text.ts'
 

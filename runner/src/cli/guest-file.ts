@@ -75,7 +75,9 @@ export function writeGuestFile(path: string, { snapshot, bundle, ...head }: Gues
     rmSync(temporary, { force: true })
     if ((cause as NodeJS.ErrnoException).code === 'ENOSPC')
       throw new BatonError('disk-full', `(${path})`, { cause })
-    throw new BatonError('usage', `(${path} can't be written: ${(cause as Error).message})`, { cause })
+    throw new BatonError('file-unusable', `(${path} can't be written: ${(cause as Error).message})`, {
+      cause,
+    })
   }
 }
 
@@ -83,6 +85,6 @@ function read(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (cause) {
-    throw new BatonError('usage', `(${path} can't be read: ${(cause as Error).message})`, { cause })
+    throw new BatonError('file-unusable', `(${path} can't be read: ${(cause as Error).message})`, { cause })
   }
 }

@@ -41,7 +41,7 @@ export async function handoff(args: string[]): Promise<number> {
   })
 }
 
-/** Where a move may go. Throws BatonError `usage`. */
+/** Where a move may go. Throws BatonError `no-runner`. */
 export function targetOf(
   view: AccountView,
   runners: readonly NamedRunner[],
@@ -53,11 +53,11 @@ export function targetOf(
   const newest = named.toSorted((a, b) => Number(b.online) - Number(a.online) || b.since - a.since)[0]
   const runner = to === undefined ? others[0] : newest
   if (runner) return { where: { prefer: runner.device }, label: runner.about.name }
-  if (to === undefined) throw new BatonError('usage', 'No other runner is online.')
+  if (to === undefined) throw new BatonError('no-runner', 'No other one is online.')
   if (!runners.some(({ about }) => about.pools.includes(to))) {
     const known = [...new Set(runners.flatMap(({ about }) => [about.name, ...about.pools]))]
     const listed = known.length === 0 ? 'There is none at all' : `There are: ${known.join(', ')}`
-    throw new BatonError('usage', `There is no runner or pool ${to}. ${listed}.${meant(to, known)}`)
+    throw new BatonError('no-runner', `There is no runner or pool ${to}. ${listed}.${meant(to, known)}`)
   }
   return { where: { pool: poolTag(view.identity.account, to) }, label: to }
 }

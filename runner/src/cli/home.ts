@@ -13,7 +13,7 @@ export async function home(args: string[]): Promise<number> {
   return withAccount(values.data, async (view) => {
     const { sessions, runners } = await view.list()
     const here = runners.find(({ device }) => device === view.identity.device.id)
-    if (!here) throw new BatonError('usage', 'This machine has no runner. Start one: baton runner')
+    if (!here) throw new BatonError('no-runner', 'This machine has none. Start one: baton runner')
     const away = (here.about.away ?? []).flatMap((sid) => sessions.filter((session) => session.sid === sid))
     const names = new Map(runners.map(({ device, about }) => [device, about.name]))
     const whereOf = ({ holder }: NamedSession): string | null =>

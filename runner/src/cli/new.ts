@@ -1,5 +1,6 @@
 /** `baton new`: starts a session. */
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { Json } from '@baton/shared/guest.ts'
 import { Mode } from '@baton/shared/journal.ts'
@@ -12,9 +13,12 @@ import { chooseAgent } from './agent.ts'
 import { parseFor } from './args.ts'
 import { print } from './output.ts'
 import { meant } from './similar.ts'
+import { untilStarted } from './started.ts'
 import { clean } from './term/text.ts'
 
 const CLOUD = 'cloud'
+/** Whoever waits wants to know what is wrong at the start; a runner that has no room may take long. */
+const START_MS = 30_000
 /** Workspaces that are no folder of any machine. */
 const NO_FOLDER = ['virtual', 'scratch']
 
@@ -23,7 +27,7 @@ export async function newSession(args: string[]): Promise<number> {
   const prompt = positionals.join(' ')
   if (prompt.trim() === '') throw new BatonError('usage', 'The prompt is empty.')
   const given = values.workspace ?? '.'
-  const workspace = NO_FOLDER.includes(given) ? given : resolve(given)
+  const folder = NO_FOLDER.includes(given) ? given : resolve(given)
   const mode = v.parse(Mode, values.mode ?? 'ask')
   const settings: Record<string, Json> = {
     ...(values.model === undefined ? {} : { model: values.model }),
@@ -34,6 +38,7 @@ export async function newSession(args: string[]): Promise<number> {
   const agent = await chooseAgent(values.agent ?? 'coder')
   return withAccount(values.data, async (view) => {
     const { runners } = await view.list()
+    const workspace = NO_FOLDER.includes(folder) ? folder : servedAround(folder, runners)
     const { runner, where } = placeFor(view, runners, {
       workspace,
       place: values.place ?? 'laptop',
@@ -50,10 +55,30 @@ export async function newSession(args: string[]): Promise<number> {
     }
     const bundle = agent.bundle && (await view.link.blobs.put(sid, view.keyOf(sid), agent.bundle))
     await view.command(sid, 'start', { ...start, ...(bundle === undefined ? {} : { bundle }) })
-    await view.command(sid, 'prompt', { text: prompt })
-    print(values.json, { sid, runner: runner.about.name }, clean(`${sid}  on ${runner.about.name}: ${title}`))
+    // A start that failed at once takes no prompt; why it failed is told below.
+    await view.command(sid, 'prompt', { text: prompt }).catch((error: unknown) => {
+      if (!(error instanceof BatonError) || error.code !== 'session-ended') throw error
+    })
+    const { name } = runner.about
+    const around = workspace === folder ? '' : ` (in ${workspace})`
+    // Whoever stops waiting knows which it is.
+    if (values.json !== true) print(false, null, clean(`${sid}  on ${name}: ${title}${around}`))
+    const started = await untilStarted({ link: view.link, account: view.identity.account }, sid, START_MS)
+    if (values.json === true) print(true, { sid, runner: name, started }, '')
+    else if (!started) print(false, null, `It waits until ${clean(name)} has room for it. See: baton ls`)
     return 0
   })
+}
+
+/** The folder itself, or the nearest one around it, no farther than its repository, that a runner serves. */
+function servedAround(folder: string, runners: readonly NamedRunner[]): string {
+  const served = new Set(
+    runners.flatMap(({ online, about }) => (online ? about.workspaces.map(({ path }) => path) : [])),
+  )
+  for (let at = folder; ; at = dirname(at)) {
+    if (served.has(at)) return at
+    if (at === dirname(at) || existsSync(join(at, '.git'))) return folder
+  }
 }
 
 interface Wanted {
@@ -62,7 +87,7 @@ interface Wanted {
   on: string | undefined
 }
 
-/** Where it begins, and where it may go. Throws BatonError `usage` when nobody can take it. */
+/** Where it begins, and where it may go. Throws BatonError `no-runner` when nobody can take it. */
 function placeFor(
   view: AccountView,
   runners: readonly NamedRunner[],
@@ -81,7 +106,7 @@ function placeFor(
         where: { prefer: runner.device, pool: poolTag(view.identity.account, pool), pin: true },
       }
     const why = members.length === 0 ? 'No runner of it is online' : `None of its runners serves ${workspace}`
-    throw new BatonError('usage', `The pool ${pool} can not take it. ${why}.`)
+    throw new BatonError('no-runner', `The pool ${pool} can not take it. ${why}.`)
   }
   const runner = runnerFor(online, on, workspace, serves)
   return { runner, where: { prefer: runner.device, ...(place === 'pinned' ? { pin: true } : {}) } }
@@ -93,13 +118,15 @@ function runnerFor(
   workspace: string,
   serves: (runner: NamedRunner) => boolean,
 ): NamedRunner {
-  const found = online.find((runner) => (name === undefined ? serves(runner) : runner.about.name === name))
+  const named = online.filter(({ about }) => name === undefined || about.name === name)
+  const found = named.find(serves)
   if (found) return found
-  if (name !== undefined) {
+  if (name !== undefined && named.length === 0) {
     const names = online.map(({ about }) => about.name)
     const known = names.length === 0 ? 'None is.' : `Online: ${names.join(', ')}.`
-    throw new BatonError('usage', `No runner named ${name} is online. ${known}${meant(name, names)}`)
+    throw new BatonError('no-runner', `No runner named ${name} is online. ${known}${meant(name, names)}`)
   }
+  const who = name === undefined ? 'No runner that is online' : `No runner named ${name}`
   const start = `Start one: npx baton runner --workspace ${workspace}`
-  throw new BatonError('usage', `No runner that is online serves ${workspace}. ${start}`)
+  throw new BatonError('no-runner', `${who} serves ${workspace}. ${start}`)
 }

@@ -193,7 +193,7 @@ export const TABLE = {
         what: 'the agent: a built-in one (coder) or a TypeScript file',
       },
     },
-    more: '--json: {"sid", "runner"}.\n\n  baton new --workspace . --mode edit "Why is the build slow?"',
+    more: 'Ends when a runner has begun it, or with the reason why it can not. In a folder of a repository that a runner serves it\nworks on all of the repository.\n--json: {"sid", "runner", "started"}.\n\n  baton new --workspace . --mode edit "Why is the build slow?"',
     load: (): Promise<Run> => import('./new.ts').then(({ newSession }) => newSession),
   },
   ls: {
