@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { hear, NOTHING_HEARD } from '../src/store/hearing.ts'
 import { EMPTY, pendingApprovals, reduce, type Transcript } from '@baton/shared/view/transcript.ts'
-import { Journal } from '../../shared/test/journal.ts'
+import { Journal } from '@baton/shared/test/journal.ts'
 
 /** Plays readings one after the other, as the screen sees them; gives what was told at each. */
 function told(...readings: [transcript: Transcript, tail: number | undefined][]): string[][] {
