@@ -15,17 +15,16 @@
  *       },
  *     })
  *
- * It is read from the person's clone, never from a session's work tree: what an agent writes there must not run unasked. Taken
- * when a session starts or arrives; a changed file counts from then on.
+ * It is read from the person's own folder, never from a work tree that a session has to itself: what an agent writes must not run
+ * unasked. Where sessions work in that folder itself, it counts as the person saw it (config/trust.ts). Taken when a session starts or
+ * arrives; a changed file counts from then on.
  */
 import { existsSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import { registerHooks } from 'node:module'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
 import { Rule } from '@baton/shared/journal.ts'
+import { importFiles, type Files } from './config/modules.ts'
 import { hostTool, type ConfigTool, type Execute } from './config/host-tool.ts'
 import { inputSchema, type InputSchema } from './config/schema.ts'
 import { McpSettings } from './mcp/settings.ts'
@@ -100,21 +99,31 @@ export interface LoadedConfig {
   mcp: McpSettings
   sandbox: SandboxSettings
   fetchAllowed: string[]
+  /** What was read for it. */
+  files: Files
+  /** There is one, but it must not run: what it would say is not known. */
+  refused?: BatonError
 }
 
 export const NO_CONFIG: LoadedConfig = {
-  ...{ tools: [], rules: [], mcp: {}, sandbox: false, fetchAllowed: [] },
+  ...{ tools: [], rules: [], mcp: {}, sandbox: false, fetchAllowed: [], files: {} },
   workspace: DEFAULT_SETTINGS,
 }
 
 /**
  * The tools that a repository brings; none when it has no config file. `repository`: the folder that holds the file.
- * Throws BatonError `config-invalid`, naming the file and what is wrong in it.
+ * `trusted`: the only files that may run. Throws BatonError `config-invalid`, naming the file and what is wrong in it, and
+ * `config-changed`, naming the first file that is not as it was.
  */
-export async function loadConfig(repository: string): Promise<LoadedConfig> {
+export async function loadConfig(repository: string, trusted?: Files): Promise<LoadedConfig> {
   const file = CONFIG_FILES.map((name) => join(repository, name)).find((path) => existsSync(path))
-  if (file === undefined) return NO_CONFIG
-  const parsed = v.safeParse(ConfigSchema, await importDefault(file))
+  if (file === undefined) {
+    const [gone] = Object.keys(trusted ?? {})
+    if (gone !== undefined) throw new BatonError('config-changed', `(${gone})`)
+    return NO_CONFIG
+  }
+  const { value, files } = await imported(file, trusted)
+  const parsed = v.safeParse(ConfigSchema, value)
   if (!parsed.success) {
     const words = parsed.issues.map((issue) => `${v.getDotPath(issue) ?? 'the file'}: ${issue.message}`)
     throw new BatonError('config-invalid', `${file}: ${words.join('; ')}`)
@@ -127,32 +136,15 @@ export async function loadConfig(repository: string): Promise<LoadedConfig> {
     return hostTool({ name, description, schema: input.schema, replay, access }, input, tool.execute)
   })
   const { rules, workspace, mcp, sandbox, fetch } = parsed.output
-  return { folder: repository, tools, rules, workspace, mcp, sandbox, fetchAllowed: fetch.allow }
+  return { folder: repository, tools, rules, workspace, mcp, sandbox, fetchAllowed: fetch.allow, files }
 }
 
-async function importDefault(file: string): Promise<unknown> {
-  resolveOurName()
+async function imported(file: string, trusted: Files | undefined): ReturnType<typeof importFiles> {
   try {
-    const url = pathToFileURL(file)
-    // Modules are kept for good by their address; a changed file has to have another.
-    url.searchParams.set('changed', String((await stat(file)).mtimeMs))
-    const module = (await import(/* @vite-ignore */ url.href)) as { default?: unknown }
-    return module.default
+    return await importFiles(file, import.meta.url, trusted)
   } catch (error) {
+    if (error instanceof BatonError) throw error
     const words = error instanceof Error ? error.message : String(error)
     throw new BatonError('config-invalid', `${file}: ${words}`, { cause: error })
   }
-}
-
-let resolving = false
-
-/** Lets the file import `baton/config` although nothing of that name is installed beside it. */
-function resolveOurName(): void {
-  if (resolving) return
-  resolving = true
-  const url = import.meta.url
-  registerHooks({
-    resolve: (specifier, context, next) =>
-      specifier === 'baton/config' ? { url, shortCircuit: true } : next(specifier, context),
-  })
 }

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { explain, type BatonError } from '@baton/shared/errors.ts'
 import type { SandboxWish } from '@baton/shared/journal.ts'
 import { CONFIG_FILES, type LoadedConfig } from '../config.ts'
+import type { Trust } from '../config/trust.ts'
 import { Jobs, sweepJobs } from '../jobs/jobs.ts'
 import { McpServers } from '../mcp/servers.ts'
 import { referencesIn, referencesOf } from '../mcp/settings.ts'
@@ -33,6 +34,13 @@ export interface EquipOptions {
   /** Every command runs in the sandbox, whatever the config says. */
   sandbox: boolean
   configOf: ConfigOf
+  trust: Trust
+}
+
+interface Wishes {
+  wish?: SandboxWish
+  /** Files, relative to the root, that commands in a sandbox can not change. */
+  kept?: readonly string[]
 }
 
 /** The config that counts on this machine for sessions of a folder. `origin` absent: it begins here. */
@@ -41,7 +49,7 @@ export type ConfigOf = (folder: string, origin?: Origin) => Promise<LoadedConfig
 type Hands = RunnerOptions['hands']
 
 export function equip(hands: Hands, options: EquipOptions): Hands {
-  const { data, env, configOf } = options
+  const { data, env, configOf, trust } = options
   sweepJobs(join(data, 'jobs'))
   const equipped = async (
     workspace: Workspace,
@@ -49,9 +57,11 @@ export function equip(hands: Hands, options: EquipOptions): Hands {
     config: LoadedConfig,
     wish: SandboxWish | undefined,
   ): Promise<Workspace> => {
-    const own = await stayOf(workspace.root, sid, config, { ...options, ...(wish ? { wish } : {}) })
-    // In place the agent works on the very file that is read for the next session.
-    const stay = workspace.inPlace ? { ...own, kept: CONFIG_FILES } : own
+    // In place the agent works on the very files that are read for the next session.
+    if (workspace.inPlace) await trust.begin(workspace.root)
+    const kept = workspace.inPlace ? await trust.kept(workspace.root) : []
+    const own = await stayOf(workspace.root, sid, config, { ...options, kept, ...(wish ? { wish } : {}) })
+    const stay = workspace.inPlace ? { ...own, kept } : own
     return Object.assign(workspace, { stay })
   }
   const scratch = new ScratchTrees()
@@ -111,7 +121,7 @@ async function stayOf(
   root: string,
   sid: string,
   config: LoadedConfig,
-  options: EquipOptions & { wish?: SandboxWish },
+  options: EquipOptions & Wishes,
 ): Promise<Stay> {
   const { data, name, env } = options
   const jobs = new Jobs(join(data, 'jobs', sid), name)
@@ -132,14 +142,14 @@ async function stayOf(
 export async function surroundingsOf(
   root: string,
   config: LoadedConfig,
-  options: Omit<EquipOptions, 'name' | 'configOf'> & { wish?: SandboxWish },
+  options: Omit<EquipOptions, 'name' | 'configOf' | 'trust'> & Wishes,
 ): Promise<Surroundings & { missing?: BatonError }> {
-  const { data, folders, env, sandbox, wish } = options
+  const { data, folders, env, sandbox, wish, kept = [] } = options
   const withheld = new Set([...referencesOf(config.mcp), ...(await givenBy(folders))])
   const settings = wanted(sandbox, config.sandbox, wish)
   if (!settings) return { env: commandEnvironment(env, withheld) }
   const where = { root, data, home: env['HOME'] ?? homedir(), path: env['PATH'] ?? '' }
-  const box = await sandboxOf({ settings, ...where })
+  const box = await sandboxOf({ settings, ...where, kept: kept.map((path) => join(root, path)) })
   const own = boxedEnvironment(env, settings.env, withheld)
   return {
     env: own,

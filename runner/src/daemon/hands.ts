@@ -3,15 +3,16 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { sha256Hex } from '@baton/shared/bytes.ts'
-import { BatonError } from '@baton/shared/errors.ts'
-import { loadConfig, NO_CONFIG } from '../config.ts'
+import { BatonError, explain } from '@baton/shared/errors.ts'
+import { NO_CONFIG } from '../config.ts'
+import { Trust } from '../config/trust.ts'
 import { createModel } from '../model/index.ts'
 import { builtinTools } from '../tools/index.ts'
 import type { Surroundings } from '../tools/stay.ts'
 import { GuestHarness } from '../vm/guest-harness.ts'
 import { openWorkspace, restoreWorkspace } from '../workspace/open.ts'
-import { placeOf } from '../workspace/settings.ts'
-import type { Workspace } from '../workspace/workspace.ts'
+import { DEFAULT_SETTINGS, placeOf, type WorkspaceSettings } from '../workspace/settings.ts'
+import type { Checkpoint, Workspace } from '../workspace/workspace.ts'
 import { equip, surroundingsOf, type ConfigOf } from './equip.ts'
 import { OwnFolders } from './own-folder.ts'
 import { defaultName, type RunnerOptions } from './runner.ts'
@@ -44,9 +45,22 @@ export async function createHands({
   const engine = await readBuilt('engine.wasm')
   const { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseUrl, BATON_MODEL: model } = env
   const own = new OwnFolders(folders, data)
+  const trust = new Trust(data, folders)
   const configOf: ConfigOf = async (folder, origin) => {
     const counts = await own.of(folder, origin)
-    return counts === undefined ? NO_CONFIG : loadConfig(counts)
+    if (counts === undefined) return NO_CONFIG
+    // A session that began before goes on with what its journal says.
+    return trust.load(counts).catch((error: unknown) => {
+      if (!origin || !isRefusal(error)) throw error
+      return { ...NO_CONFIG, refused: error }
+    })
+  }
+
+  const settingsOf = async (folder: string, checkpoint: Checkpoint): Promise<WorkspaceSettings> => {
+    const config = await trust.load(folder).catch((error: unknown) => {
+      if (!isRefusal(error)) throw error
+    })
+    return config?.workspace ?? { ...DEFAULT_SETTINGS, ...checkpoint.settings }
   }
 
   const here = { data, folders, env, sandbox }
@@ -64,12 +78,16 @@ export async function createHands({
     },
     engine: { hash: sha256Hex(engine), bytes: engine },
     harness: (bundle, other = engine) => new GuestHarness({ engine: other, bundle }),
-    tools: async (folder, { origin }) => [...builtinTools(), ...(await configOf(folder, origin)).tools],
+    tools: async (folder, { origin, tell }) => {
+      const { tools, refused } = await configOf(folder, origin)
+      if (refused) tell(explain(refused))
+      return [...builtinTools(), ...tools]
+    },
     rules: async (folder, origin) => (await configOf(folder, origin)).rules,
     openWorkspace: async (sid, folder, settings, wish) => {
       if (!folders.includes(folder))
         throw new BatonError('workspace-missing', `(${folder} is not served by this runner)`)
-      const all = await loadConfig(folder)
+      const all = await trust.load(folder)
       const { workspace: config } = all
       const place = placeOf(settings) ?? config.place
       const wished = { ...here, ...(wish ? { wish } : {}) }
@@ -80,9 +98,7 @@ export async function createHands({
     restoreWorkspace: async (sid, folder, checkpoint, packs, wish) => {
       const likely = await own.likely(folder, sid, checkpoint)
       const clone =
-        likely === undefined
-          ? {}
-          : { folder: likely, settings: async () => (await loadConfig(likely)).workspace }
+        likely === undefined ? {} : { folder: likely, settings: () => settingsOf(likely, checkpoint) }
       const surroundings = async (workspace: Workspace): Promise<Surroundings> => {
         const origin = { sid, checkpoint, arrived: Promise.resolve(workspace) }
         const wished = { ...here, ...(wish ? { wish } : {}) }
@@ -91,7 +107,11 @@ export async function createHands({
       return restoreWorkspace({ data, sid, packs, checkpoint, surroundings, ...clone })
     },
   }
-  return equip(hands, { ...here, name, configOf })
+  return equip(hands, { ...here, name, configOf, trust })
+}
+
+function isRefusal(error: unknown): error is BatonError {
+  return error instanceof BatonError && (error.code === 'config-changed' || error.code === 'config-invalid')
 }
 
 async function readBuilt(name: string): Promise<Uint8Array> {

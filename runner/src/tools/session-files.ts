@@ -1,6 +1,6 @@
 /** The files of a session as its tools use them: on the disk, or in the session itself. */
 import { realpath } from 'node:fs/promises'
-import { basename, dirname } from 'node:path'
+import { relative } from 'node:path'
 import { Refusal } from './define.ts'
 import type { Stay } from './stay.ts'
 import { replaceFile, readBytes } from './files.ts'
@@ -27,14 +27,14 @@ export function filesOf({ root, stay }: { root: string; stay?: Stay }): SessionF
 }
 
 function diskFiles(root: string, kept: readonly string[] = []): SessionFiles {
+  // Some file systems take names for the same that differ in case or in how letters are put together.
+  const plain = (path: string): string => path.normalize('NFC').toLowerCase()
+  const fixed = new Set(kept.map(plain))
+  const isKept = (path: string): boolean => fixed.has(plain(path))
   return {
     place: async (path, use) => {
       const place = await innerPath(root, path, use)
-      if (
-        use === 'write' &&
-        dirname(place.real) === (await realpath(root)) &&
-        kept.includes(basename(place.real))
-      ) {
+      if (use === 'write' && kept.length > 0 && isKept(relative(await realpath(root), place.real))) {
         const why = 'it is in the person’s own folder, and what is in it runs with each session'
         throw new Refusal(
           `${place.shown} can not be changed here: ${why}. Tell the person what to change.`,

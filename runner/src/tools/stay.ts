@@ -25,7 +25,7 @@ export interface Stay extends Partial<Surroundings> {
   notices?: readonly string[]
   jobs?: Jobs
   mcp?: McpServers
-  /** Files at the top of the work tree that no tool writes: what is in them would run unasked. */
+  /** Files, relative to the root, that no tool writes: what is in them would run unasked. */
   kept?: readonly string[]
   /** Absent: the files are on the disk. */
   files?: SessionFiles
