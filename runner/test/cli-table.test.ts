@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { BatonError } from '@baton/shared/errors.ts'
 import { candidates, type Listed, type NamedSession } from '../src/cli/account.ts'
-import { noCommand, parseFor } from '../src/cli/args.ts'
+import { noCommand, parseFor, servedFolder } from '../src/cli/args.ts'
 import { completions, type Lookup } from '../src/cli/completion.ts'
 import { helpOf, overview } from '../src/cli/help.ts'
 import { distance, nearest } from '../src/cli/similar.ts'
@@ -59,6 +59,12 @@ it('V1: every command has help that names all of its flags, and the overview nam
       else expect(help).not.toContain(`--${flag}`)
     }
   }
+})
+
+it('a folder to serve has to be there', async () => {
+  expect(await servedFolder('.')).toBe(process.cwd())
+  await expect(servedFolder('/nope')).rejects.toThrow(/can not be a workspace.*\/nope is not there/)
+  await expect(servedFolder(import.meta.filename)).rejects.toThrow(/is no folder/)
 })
 
 it('every command can be loaded', async () => {

@@ -1,4 +1,5 @@
 /** Command lines: parsing by the table, and the few options that several commands share. */
+import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
@@ -88,6 +89,15 @@ export function noCommand(words: readonly string[]): BatonError {
 /** The data folder: `--data`, else `BATON_DATA`, else ~/.baton. Absolute. */
 export function dataFolder(flag: string | undefined): string {
   return resolve(flag ?? process.env['BATON_DATA'] ?? join(homedir(), '.baton'))
+}
+
+/** A folder that a runner is to serve. Absolute. Throws BatonError `workspace-unfit` when there is none. */
+export async function servedFolder(text: string): Promise<string> {
+  const folder = resolve(text)
+  const found = await stat(folder).catch(() => undefined)
+  if (!found) throw new BatonError('workspace-unfit', `(${folder} is not there)`)
+  if (!found.isDirectory()) throw new BatonError('workspace-unfit', `(${folder} is no folder)`)
+  return folder
 }
 
 /** A whole number in a range. Throws BatonError `usage`. */

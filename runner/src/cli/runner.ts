@@ -1,5 +1,5 @@
 /** `baton runner`: holds sessions on this machine until it is told to end. */
-import { basename, resolve } from 'node:path'
+import { basename } from 'node:path'
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { RunnerAbout } from '@baton/shared/journal.ts'
 import { takePairing } from '@baton/shared/pairing.ts'
@@ -17,7 +17,7 @@ import { objectionToSandbox } from '../daemon/equip.ts'
 import { metricsAddress, serveMetrics, type RunningMetrics } from '../daemon/metrics.ts'
 import { defaultName, Runner } from '../daemon/runner.ts'
 import { watchPower } from '../power/power.ts'
-import { dataFolder, milliseconds, number, parseFor } from './args.ts'
+import { dataFolder, milliseconds, number, parseFor, servedFolder } from './args.ts'
 
 const LAPTOP_CAPACITY = 4
 const POOL_CAPACITY = 8
@@ -39,6 +39,7 @@ export async function runner(args: string[]): Promise<number> {
     1,
     1000,
   )
+  const folders = await Promise.all((values.workspace ?? []).map(servedFolder))
   await prepareData(data)
   await using _held = await lockData(data)
   if (values.join !== undefined) await joinAccount(data, values.join)
@@ -49,7 +50,6 @@ export async function runner(args: string[]): Promise<number> {
     (await loadIdentity(data)) ?? (values.relay === undefined ? undefined : await newIdentity(data))
   if (!identity) throw new BatonError('no-identity')
 
-  const folders = (values.workspace ?? []).map((folder) => resolve(folder))
   const name = values.name ?? defaultName()
   const hands = await createHands({
     ...{ data, folders, env: process.env, name, sandbox: values.sandbox ?? false },

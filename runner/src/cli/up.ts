@@ -1,7 +1,6 @@
 /** `baton up`: relay, runner and app on this machine, and a link for the phone. */
 import type { ChildProcess } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
-import { resolve } from 'node:path'
 import { Backoff } from '@baton/shared/backoff.ts'
 import { loadIdentity, prepareData, newIdentity, saveRelay, type Identity } from '../daemon/identity.ts'
 import { BatonError, explain } from '@baton/shared/errors.ts'
@@ -9,7 +8,7 @@ import { Link } from '../daemon/link.ts'
 import { GitProgram } from '../workspace/git-program.ts'
 import { findRepository } from '../workspace/repository.ts'
 import { defaultName } from '../daemon/runner.ts'
-import { dataFolder, number, parseFor } from './args.ts'
+import { dataFolder, number, parseFor, servedFolder } from './args.ts'
 import { BATON, child, end, message, RELAY } from './children.ts'
 import { print } from './output.ts'
 import { offerPairing, qrCode } from './pair.ts'
@@ -23,6 +22,7 @@ export async function up(args: string[]): Promise<number> {
   const port = number('port', values.port, PORT, 0, 65_535)
   const host = values.host ?? (values.lan ? '0.0.0.0' : '127.0.0.1')
   const data = dataFolder(values.data)
+  const workspace = await servedFolder(values.workspace ?? '.')
   await prepareData(data)
   const identity = (await loadIdentity(data)) ?? (await newIdentity(data))
 
@@ -34,13 +34,13 @@ export async function up(args: string[]): Promise<number> {
     if (!listening) return false
     const origin = `http://127.0.0.1:${String(listening['port'])}`
     await saveRelay(data, { origin })
-    const workspace = resolve(values.workspace ?? process.cwd())
     const named = values.name === undefined ? [] : ['--name', values.name]
     const runnerArgs = ['runner', '--data', data, '--workspace', workspace, ...named]
     if (!(await parts.start('runner', BATON, runnerArgs, 'serving'))) return false
     parts.tell('relay', { t: 'healthy' })
     const name = values.name ?? defaultName()
-    await greet({ identity, origin, host, workspace, name, data: values.data, json: values.json })
+    const again = givenFlags(values)
+    await greet({ identity, origin, host, workspace, name, data: values.data, json: values.json, again })
     return true
   }
   try {
@@ -109,9 +109,30 @@ interface Greeting {
   /** The data folder as it was given; undefined: the default one. */
   data: string | undefined
   json: boolean | undefined
+  /** What it was called with and another call has to repeat. */
+  again: string
 }
 
-async function greet({ identity, origin, host, workspace, name, data, json }: Greeting): Promise<void> {
+/** As flags that a shell takes. */
+function givenFlags(values: { data?: string | undefined; port?: string | undefined }): string {
+  return (['data', 'port'] as const)
+    .flatMap((name) => (values[name] === undefined ? [] : [` --${name} ${quoted(values[name])}`]))
+    .join('')
+}
+
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+
+async function greet({
+  identity,
+  origin,
+  host,
+  workspace,
+  name,
+  data,
+  json,
+  again,
+}: Greeting): Promise<void> {
   const link = new Link({ origin, ...identity, about: { name, kind: 'laptop' } })
   link.connection.start()
   await link.ready()
@@ -127,7 +148,7 @@ async function greet({ identity, origin, host, workspace, name, data, json }: Gr
   }
   const phone =
     lan === undefined
-      ? 'Reachable from this computer only. For your phone on the same network: npm start -- --lan'
+      ? `Reachable from this computer only. For your phone on the same network: npm start -- --lan${again}`
       : 'Scan it with your phone’s camera, on the same network.'
   const rehearsal = process.env['ANTHROPIC_API_KEY']
     ? ''
@@ -137,10 +158,10 @@ ${qrCode(pairing)}
   Baton is up.  ${shown}
 
   Pair a device    ${pairing}
-                   Good once, for ten minutes. Another: npx baton pair${data === undefined ? '' : ` --data ${data}`}
+                   Good once, for ten minutes. Another: npx baton pair${data === undefined ? '' : ` --data ${quoted(data)}`}
                    ${phone}
   Workspace        ${workspace}${await objectionToWorkspace(workspace)}
-                   Another: npm start -- --workspace DIR${rehearsal}
+                   Another: npm start -- --workspace DIR${again}${rehearsal}
 
   Open the link, prompt the agent, approve what it asks for.
   A second runner  npx baton runner --name cloud-1 --pool cloud --data DIR --join LINK
