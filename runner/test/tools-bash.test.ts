@@ -181,7 +181,8 @@ describe('F52: nothing outlives its call', () => {
       await bash.execute({ command }, context)`
     // What a person's shell does at a login must not stand in the way.
     writeFileSync(join(root, '.bashrc'), 'sleep 1000\n')
-    const env = { ...process.env, HOME: root, BASH_ENV: join(root, '.bashrc'), SHLVL: '0' }
+    const functions = { 'BASH_FUNC_read%%': '() { return 1; }', 'BASH_FUNC_kill%%': '() { :; }' }
+    const env = { ...process.env, ...functions, HOME: root, BASH_ENV: join(root, '.bashrc'), SHLVL: '0' }
     const options = { stdio: 'ignore' as const, env }
     const runner = spawn(process.execPath, ['--input-type=module', '-e', script, root], options)
     await until(() => expect(pidIn('leader.pid')).not.toBe(''))
