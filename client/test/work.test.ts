@@ -158,10 +158,13 @@ describe('approvals', () => {
     // A tap that gets through all the same decides nothing.
     await approve.click({ force: true })
     expect(await page.getByText('Approved').count()).toBe(0)
-    for (let pages = 0; pages < 20 && (await more.count()) > 0; pages++) await more.press('Enter')
-    expect(await more.count()).toBe(0)
+    await more.focus()
+    await until('the end was seen', async () => {
+      await page.keyboard.press('Enter')
+      return !(await approve.isDisabled())
+    })
+    await more.waitFor({ state: 'detached' })
     expect(await page.evaluate(() => document.activeElement?.className)).toBe('whole')
-    await until('the end was seen', async () => !(await approve.isDisabled()))
     await page.locator('.whole').evaluate((element) => element.scrollTo(0, 0))
     await more.waitFor()
     expect(await approve.isDisabled()).toBe(false)
@@ -204,6 +207,22 @@ describe('approvals', () => {
     await laptop.decided(sid, effect, true, device)
     await button(/^done: Proposed a plan/).waitFor()
   })
+})
+
+test('C11: a plan with code is shown once, what stands at its fence with it, and the buttons are in sight', async () => {
+  await begin()
+  const code = Array.from({ length: 30 }, (_, i) => `step(${i})`).join('\n')
+  await laptop.ask(sid, 'propose_plan', {
+    plan: `I would write\n\n\`\`\`ts now\n${code}\n\`\`\`\n\nand test it.`,
+  })
+  const plan = page.getByRole('region', { name: 'Plan', exact: true })
+  await plan.getByText('ts now').waitFor()
+  expect(await page.getByRole('region', { name: 'Plan as it was written' }).count()).toBe(0)
+  const [foot, composer] = await Promise.all([
+    button('Approve', true).evaluate((element) => element.getBoundingClientRect().bottom),
+    page.locator('.composer').evaluate((element) => element.getBoundingClientRect().top),
+  ])
+  expect(foot).toBeLessThan(composer)
 })
 
 test('C11: what a plan’s Markdown would not show is shown as it was written', async () => {

@@ -34,18 +34,21 @@ export function CopyButton({ text }: { text: string }): ReactElement {
   )
 }
 
-/** One selectable block that scrolls in itself. `wrap`: long lines break instead. */
+/** One selectable block that scrolls in itself. `wrap`: long lines break instead. `caption`: stands above it. */
 export function Code({
   text,
   label,
+  caption,
   wrap = false,
 }: {
   text: string
   label: string
+  caption?: string | undefined
   wrap?: boolean
 }): ReactElement {
   return (
     <figure className="code">
+      {caption && <figcaption className="mono">{caption}</figcaption>}
       <pre className={wrap ? 'wrap' : ''} tabIndex={0} role="region" aria-label={label}>
         <code>{text}</code>
       </pre>

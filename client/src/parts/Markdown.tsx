@@ -34,7 +34,7 @@ function Block({ token }: { token: Token }): ReactNode {
     }
     case 'code': {
       const { text, lang } = token as Tokens.Code
-      return <Code text={text} label={lang ? `Code, ${lang}` : 'Code'} />
+      return <Code text={text} label={lang ? `Code, ${lang}` : 'Code'} caption={lang} />
     }
     case 'blockquote':
       return <blockquote>{blocks((token as Tokens.Blockquote).tokens)}</blockquote>
