@@ -228,6 +228,11 @@ export function candidates(sessions: readonly NamedSession[], text: string | und
   return words.trim() === '' ? [] : sessions.filter(({ named }) => named.title.toLowerCase().includes(words))
 }
 
+/** Names by device id: runners by the one that they announce now, other devices by the one that they signed in with. */
+export function namesOf({ runners, devices }: Listed): Map<string, string> {
+  return new Map([...devices, ...runners].map(({ device, about }) => [device, about.name]))
+}
+
 /** What needs a person first, then the newest. */
 export function inOrder(sessions: readonly NamedSession[]): NamedSession[] {
   const parts = ['needs-you', 'running', 'parked']

@@ -219,7 +219,11 @@ export const TABLE = {
     group: 'Sessions',
     what: 'what was said and done, and what waits for you',
     args: SESSION,
-    flags: { ...OUT, entries: { type: 'boolean', what: 'with --json: the journal itself' } },
+    flags: {
+      ...OUT,
+      full: { type: 'boolean', what: 'cut nothing: whole output, whole calls, thoughts' },
+      entries: { type: 'boolean', what: 'with --json: the journal itself' },
+    },
     more: '--json: the transcript as an array.',
     load: (): Promise<Run> => import('./log.ts').then(({ log }) => log),
   },

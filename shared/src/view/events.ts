@@ -35,7 +35,11 @@ export function event(draft: Draft, body: EventEntry, seq: number, at: number): 
   if (body.type === 'document' && body.effect !== undefined) document(draft, body.data)
   if (body.type === 'turn' && body.effect !== undefined) usage(draft, body.data)
   if (SHOWN_ELSEWHERE.has(body.type)) return
-  const item: EventItem = { kind: 'event', id: `e${seq}`, at, ...eventWords(body) }
+  const teller = body.type === 'notice' && body.effect === undefined ? draft.lease?.holder : undefined
+  const item: EventItem = {
+    ...{ kind: 'event', id: `e${seq}`, at, ...eventWords(body) },
+    ...(teller === undefined ? {} : { device: teller }),
+  }
   const last = draft.items.at(-1)
   // The agent tells of the failure that its outcome has told of: once is enough.
   const again = last?.kind === 'event' && last.tone === 'error' && last.code === item.code

@@ -89,6 +89,8 @@ export interface EventItem extends Base {
   /** Of an error: its code, and what to do about it. */
   code?: string
   todo?: string
+  /** The runner that tells something of itself. */
+  device?: string
   /** It divides what is above from what is below, as a handoff does. */
   divides?: boolean
 }

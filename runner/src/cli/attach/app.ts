@@ -1,7 +1,7 @@
 /** `attach` on a screen: keys change the state, the journal changes the session, and a picture is drawn of both. */
 import { BatonError } from '@baton/shared/errors.ts'
 import type { Notice } from '@baton/shared/protocol.ts'
-import type { AccountView, Listed } from '../account.ts'
+import { namesOf, type AccountView, type Listed } from '../account.ts'
 import { draftOf, type Draft } from '../term/editor.ts'
 import { Screen } from '../term/screen.ts'
 import { painted, type Colours } from '../term/style.ts'
@@ -231,12 +231,4 @@ export class AttachApp implements Host {
     } satisfies Partial<AttachState>)
     this.#refreshWaiting()
   }
-}
-
-/** Runners by the name that they announce now, other devices by the one that they signed in with. */
-function namesOf({ runners, devices }: Listed): Map<string, string> {
-  return new Map([
-    ...devices.map(({ device, about }): [string, string] => [device, about.name]),
-    ...runners.map(({ device, about }): [string, string] => [device, about.name]),
-  ])
 }

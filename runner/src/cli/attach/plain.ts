@@ -7,7 +7,7 @@ import { BatonError, explain } from '@baton/shared/errors.ts'
 import { pendingApprovals } from '@baton/shared/view/transcript.ts'
 import { isTrueCall, questionOf } from '@baton/shared/view/call.ts'
 import type { Item } from '@baton/shared/view/items.ts'
-import type { AccountView, Listed } from '../account.ts'
+import { namesOf, type AccountView, type Listed } from '../account.ts'
 import { targetOf } from '../handoff.ts'
 import { alwaysRule, decisionBody, endsPlanning, modeBody, ruleWords } from '../signed.ts'
 import { AFTER_PLAN } from '../table.ts'
@@ -31,10 +31,10 @@ export class PlainAttach {
   readonly #ended = Promise.withResolvers<Ending>()
   readonly #input = createInterface({ input: process.stdin, terminal: false })
 
-  constructor(view: AccountView, sid: string, { runners, devices }: Listed, json: boolean) {
+  constructor(view: AccountView, sid: string, listed: Listed, json: boolean) {
     this.#view = view
     this.#json = json
-    this.#names = new Map([...devices, ...runners].map(({ device, about }) => [device, about.name]))
+    this.#names = namesOf(listed)
     this.#live = new LiveSession(
       ...([view, sid, () => this.#show()] as const),
       json ? (entries) => entries.forEach((entry) => write(JSON.stringify(entry))) : undefined,

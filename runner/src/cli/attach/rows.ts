@@ -157,7 +157,7 @@ function resultLines(item: ToolItem, { width, whole, live }: RowContext): Line[]
     ...(text === ''
       ? []
       : shown.flatMap((line) => wrap([{ text: line, as: 'dim' }], width, INDENT, INDENT, true))),
-    ...(more > 0 ? [[...INDENT, { text: `… ${more} more lines: baton log`, as: 'dim' }]] : []),
+    ...(more > 0 ? [[...INDENT, { text: `… ${more} more lines: baton log --full`, as: 'dim' }]] : []),
   ]
 }
 
