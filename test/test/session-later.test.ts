@@ -1,7 +1,10 @@
 /** What stands in the way of a session on its only runner, and passes. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { Opened } from '@baton/shared/entries.ts'
+import { Cluster } from '../src/cluster.ts'
 import { Loop } from '../src/loop.ts'
 import { prompt } from '../src/script-asks.ts'
 import type { Program } from '../src/script-harness.ts'
@@ -48,4 +51,28 @@ it('F20: what fails once while a session is restored is tried again by its only 
   )
   expect(entries.some((entry) => entry.kind === 'received' && entry.body.kind === 'prompt')).toBe(true)
   expect(loop.logs.filter((line) => line.includes('    at '))).toEqual([])
+})
+
+it('F20: a config that is broken when a session arrives keeps its tools away, not the session', async () => {
+  await using cluster = await Cluster.open({ script: 'hello', env: { BATON_PARK_AFTER_MS: '100' } })
+  const { client, repo } = cluster
+  const one = await cluster.runner('one')
+  const sid = await cluster.session(one, 'full')
+  await client.untilEntries(sid, 'it is stored', (all) => all.some(({ kind }) => kind === 'checkpoint'))
+  await until('it is parked', parked(client, sid))
+  writeFileSync(join(repo, 'baton.config.ts'), 'export default {{{')
+  await client.command(sid, 'prompt', { text: 'go on' })
+  const entries = await client.untilEntries(
+    sid,
+    'the model answered, and the config was told of',
+    (all) =>
+      all.some(
+        (entry) =>
+          entry.kind === 'event' &&
+          entry.body.type === 'turn' &&
+          JSON.stringify(entry.body.data).includes('"end"'),
+      ) && noticesOf(all).some((text) => text.includes('baton.config.ts')),
+  )
+  expect(claimsOf(entries)).toBe(2)
+  expect(noticesOf(entries).join()).not.toContain('can not continue')
 })

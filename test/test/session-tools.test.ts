@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { NO_CONFIG } from '@baton/runner/config.ts'
+import { Trust } from '@baton/runner/config/trust.ts'
 import { equip } from '@baton/runner/daemon/equip.ts'
 import type { RunnerOptions } from '@baton/runner/daemon/runner.ts'
 import { builtinTools } from '@baton/runner/tools/index.ts'
@@ -66,6 +67,7 @@ function handsOf(name: string): Partial<Hands> & { root: string } {
     env: process.env,
     sandbox: false,
     configOf: async () => NO_CONFIG,
+    trust: new Trust(root),
   }
   const { tools, rules, openWorkspace, restoreWorkspace } = equip(base as unknown as Hands, options)
   return { tools, rules, openWorkspace, restoreWorkspace, root }
