@@ -36,7 +36,7 @@ describe('“always for this session”', () => {
     expect(alwaysOf(bash('$(cat command)'), 'run', [])).toHaveProperty('reason')
     const asks = [{ tool: 'bash', prefix: 'git push', action: 'ask' as const }]
     expect(alwaysOf(bash('git push origin main'), 'run', asks)).toEqual({
-      reason: 'A rule of the configuration asks for this each time.',
+      reason: 'No “always”: a rule asks for this each time.',
     })
   })
 

@@ -82,9 +82,8 @@ for (const theme of ['light', 'dark'] as const) {
       'ok',
     )
     await laptop.ask(sid, 'bash', { command: 'npm test | tee log && rm log' })
-    await button('Always for this session…').click()
+    await page.getByText('No “always”').waitFor()
     await shot(page, 'never-always')
-    await button('Deny').or(button('Back')).first().click()
     await button('Deny').click()
     await laptop.receive(sid, 'decision')
     await laptop.decided(sid, push + 2, false, device)

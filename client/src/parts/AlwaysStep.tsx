@@ -1,37 +1,27 @@
 import type { Rule } from '@baton/shared/journal.ts'
 import type { ReactElement } from 'react'
-import type { Always } from '../store/rule-words.ts'
+import type { SafeRule } from '../store/rule-words.ts'
 
 /** The step behind "Always for this session…": what would be allowed from now on, in words. */
 export function AlwaysStep({
-  always,
+  always: { rule, words },
   onBack,
   onApprove,
 }: {
-  always: Always
+  always: SafeRule
   onBack: () => void
   onApprove: (rule: Rule) => void
 }): ReactElement {
-  const rule = 'rule' in always ? always.rule : undefined
   return (
     <div className="always">
-      {'rule' in always ? (
-        <p>
-          From now on, in this session, <Words text={always.words} /> runs without asking.
-        </p>
-      ) : (
-        <p className="quiet">{always.reason}</p>
-      )}
+      <p>
+        From now on, in this session, <Words text={words} /> runs without asking.
+      </p>
       <div className="decide">
         <button type="button" className="button" onClick={onBack}>
           Back
         </button>
-        <button
-          type="button"
-          className="button primary"
-          disabled={!rule}
-          onClick={() => rule && onApprove(rule)}
-        >
+        <button type="button" className="button primary" onClick={() => onApprove(rule)}>
           Always allow
         </button>
       </div>

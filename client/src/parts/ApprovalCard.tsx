@@ -34,7 +34,7 @@ export function ApprovalCard({
   onRetry,
 }: {
   approval: Approval
-  /** The rule that "always" would mean; undefined: none is about such a call. */
+  /** The rule that "always" would mean, or why there is none; undefined: none is about such a call. */
   always: Always | undefined
   /** This device's decision, on its way. */
   given: OutboxItem | undefined
@@ -78,7 +78,7 @@ export function ApprovalCard({
             </button>
           )}
         </div>
-      ) : step === 'always' && always && removed === undefined ? (
+      ) : step === 'always' && always && 'rule' in always && removed === undefined ? (
         <AlwaysStep
           always={always}
           onBack={() => setStep('decide')}
@@ -113,7 +113,8 @@ export function ApprovalCard({
               Read it to its end first.
             </p>
           )}
-          {always && (
+          {always && 'reason' in always && <p className="small quiet">{always.reason}</p>}
+          {always && 'rule' in always && (
             <button
               type="button"
               className="button bare"

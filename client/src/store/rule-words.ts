@@ -3,7 +3,12 @@ import type { Access, Json } from '@baton/shared/guest.ts'
 import type { Rule } from '@baton/shared/journal.ts'
 import { permissionOf, ruleFor } from '@baton/shared/permissions.ts'
 
-export type Always = { rule: Rule; words: string } | { reason: string }
+export interface SafeRule {
+  rule: Rule
+  words: string
+}
+
+export type Always = SafeRule | { reason: string }
 
 /** What "always" would mean for a call; undefined for a call that no rule is about: one of the agent's own. */
 export function alwaysOf(
@@ -15,14 +20,13 @@ export function alwaysOf(
   const call = { name, access, input }
   const rule = ruleFor(call)
   if (!rule) {
-    return {
-      reason: 'This line does more than one thing, or its words are not plain: no rule would be safe.',
-    }
+    return { reason: 'No “always”: this is not one plain command.' }
   }
   // The runner checks it likewise, and would not let the approval count.
-  if (permissionOf(call, 'ask', [rule]) !== 'allow') return { reason: 'No rule would be safe for this call.' }
+  if (permissionOf(call, 'ask', [rule]) !== 'allow')
+    return { reason: 'No “always”: no rule would be safe here.' }
   if (permissionOf(call, 'ask', [...rules, rule]) !== 'allow') {
-    return { reason: 'A rule of the configuration asks for this each time.' }
+    return { reason: 'No “always”: a rule asks for this each time.' }
   }
   return { rule, words: ruleWords(rule) }
 }
