@@ -1,4 +1,4 @@
-/** B7: configs in folders where sessions work in place. */
+/** B9: configs in folders where sessions work in place. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -71,7 +71,7 @@ function baton(...args: string[]): string {
   return spawnSync(process.execPath, cli, { encoding: 'utf8' }).stdout
 }
 
-describe('B7: where a session works in place', () => {
+describe('B9: where a session works in place', () => {
   test('nothing runs when it, what it imports, or what that imports was changed, until the person has seen it', () => {
     begin()
     const files = [
@@ -156,7 +156,7 @@ describe('B7: where a session works in place', () => {
   })
 })
 
-test('B7: where sessions have copies of the files, a changed config counts at once', () => {
+test('B9: where sessions have copies of the files, a changed config counts at once', () => {
   const person = repository()
   put(person, { 'baton.config.ts': `export default {}` })
   project = person

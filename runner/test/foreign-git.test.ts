@@ -45,7 +45,7 @@ test('the planted repository would run its program', () => {
 test.each([
   ['glob', { path: '.', pattern: '**/*' }],
   ['grep', { path: '.', pattern: 'a' }],
-])('%s runs nothing of a repository that an agent made', async (name, input) => {
+])('B10: %s runs nothing of a repository that an agent made', async (name, input) => {
   plant(join(root, 'nested'))
   const tool = builtinTools().find(({ spec }) => spec.name === name)
   const result = await tool?.execute(input, {

@@ -141,6 +141,18 @@ describe.runIf(WORKS)('T11: in the sandbox', () => {
     expect(readFileSync(join(home, 'cache/kept'), 'utf8')).toBe('x\n')
   })
 
+  test('what is kept can not be changed, nor moved away with its folder', async () => {
+    mkdirSync(join(root, 'a/b'), { recursive: true })
+    writeFileSync(join(root, 'a/b/kept'), 'mine')
+    const change = { kept: [join(root, 'a/b/kept'), join(root, 'not-there')] }
+    for (const attempt of ['echo x > a/b/kept', 'rm a/b/kept', 'mv a/b a/c', 'mv a z'])
+      expect(await run(attempt, change), attempt).toMatchObject({ is_error: true })
+    expect(await run('echo x > a/b/other && cat a/b/kept', change)).toMatchObject({
+      text: 'mine',
+      is_error: false,
+    })
+  })
+
   test('/tmp is private', async () => {
     const name = `baton-private-${process.pid}`
     expect((await run(`echo x > /tmp/${name} && cat /tmp/${name}`)).text).toBe('x')

@@ -97,7 +97,7 @@ describe('paths', () => {
     expect(await use('read', { path: '../secret.txt' })).toMatchObject({ is_error: true })
   })
 
-  test('what belongs to git is not written', async () => {
+  test('B10: what belongs to git is not written', async () => {
     put('.git/config', 'x')
     expect(await use('write', { path: '.git/config', content: '' })).toMatchObject({ is_error: true })
     expect(await use('write', { path: 'x/../.GIT/hooks/pre-commit', content: '' })).toMatchObject({

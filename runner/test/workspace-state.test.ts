@@ -351,7 +351,7 @@ test("K2: two sessions in one clone do not take each other's branches", async ()
   expect(existsSync(join(source.root, '.git'))).toBe(true)
 })
 
-test('a file that was being written when the runner was killed does not travel, and is gone', async () => {
+test('K1: a file that was being written when the runner was killed does not travel, and is gone', async () => {
   const source = await openGitWorkspace({ repository: repository(), data: folder(), sid: SID })
   const strays = ['.baton-0a1b2c3d4e5f.tmp', 'new/.baton-0a1b2c3d4e5f.tmp']
   put(source.root, { ...Object.fromEntries(strays.map((path) => [path, 'half'])), '.baton-mine.tmp': 'kept' })
@@ -394,7 +394,7 @@ describe('submodules', () => {
     expect(source.left()).toEqual([])
   })
 
-  test('looking at one runs nothing that its settings and attributes name', async () => {
+  test('B10: looking at one runs nothing that its settings and attributes name', async () => {
     const source = await openGitWorkspace({ repository: withModule(), data: folder(), sid: SID })
     git(source.root, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'update', '--init')
     const canary = join(folder(), 'ran')

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { explain, type BatonError } from '@baton/shared/errors.ts'
 import type { SandboxWish } from '@baton/shared/journal.ts'
 import { CONFIG_FILES, type LoadedConfig } from '../config.ts'
-import type { Trust } from '../config/trust.ts'
+import { Trust } from '../config/trust.ts'
 import { Jobs, sweepJobs } from '../jobs/jobs.ts'
 import { McpServers } from '../mcp/servers.ts'
 import { referencesIn, referencesOf } from '../mcp/settings.ts'
@@ -34,7 +34,6 @@ export interface EquipOptions {
   /** Every command runs in the sandbox, whatever the config says. */
   sandbox: boolean
   configOf: ConfigOf
-  trust: Trust
 }
 
 interface Wishes {
@@ -49,7 +48,8 @@ export type ConfigOf = (folder: string, origin?: Origin) => Promise<LoadedConfig
 type Hands = RunnerOptions['hands']
 
 export function equip(hands: Hands, options: EquipOptions): Hands {
-  const { data, env, configOf, trust } = options
+  const { data, folders, env, configOf } = options
+  const trust = new Trust(data, folders)
   sweepJobs(join(data, 'jobs'))
   const equipped = async (
     workspace: Workspace,
@@ -142,7 +142,7 @@ async function stayOf(
 export async function surroundingsOf(
   root: string,
   config: LoadedConfig,
-  options: Omit<EquipOptions, 'name' | 'configOf' | 'trust'> & Wishes,
+  options: Omit<EquipOptions, 'name' | 'configOf'> & Wishes,
 ): Promise<Surroundings & { missing?: BatonError }> {
   const { data, folders, env, sandbox, wish, kept = [] } = options
   const withheld = new Set([...referencesOf(config.mcp), ...(await givenBy(folders))])

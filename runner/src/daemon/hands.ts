@@ -107,7 +107,7 @@ export async function createHands({
       return restoreWorkspace({ data, sid, packs, checkpoint, surroundings, ...clone })
     },
   }
-  return equip(hands, { ...here, name, configOf, trust })
+  return equip(hands, { ...here, name, configOf })
 }
 
 function isRefusal(error: unknown): error is BatonError {
