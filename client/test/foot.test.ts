@@ -195,3 +195,14 @@ describe('a session that has ended', () => {
     expect(errors).toEqual([])
   })
 })
+
+test('a session that is not there says so, takes no prompt and leads back to the list', async () => {
+  await page.goto(`${ground.origin}/s/nosuchsession`)
+  await page.getByRole('heading', { name: 'No such session' }).waitFor()
+  await page.getByText('This session is not in your account.').waitFor()
+  expect(await message().count()).toBe(0)
+  expect(await button('Session menu').count()).toBe(0)
+  expect(await page.getByText('Waits to be sent').count()).toBe(0)
+  await page.getByRole('link', { name: 'All sessions' }).click()
+  await page.getByRole('heading', { name: 'Sessions' }).waitFor()
+})

@@ -7,6 +7,7 @@ import { Link } from './Link.tsx'
 /** Title and state of a session, then what can be changed: its mode, where it runs, and the rest in a menu. */
 export function SessionHead({
   title,
+  unknown,
   words,
   wide,
   ended,
@@ -19,6 +20,8 @@ export function SessionHead({
   onMenu,
 }: {
   title: string
+  /** There is no such session: nothing can be said or changed. */
+  unknown: boolean
   /** What it does or waits for. */
   words: string
   wide: boolean
@@ -44,17 +47,19 @@ export function SessionHead({
       <h1 className="ellipsis" title={title}>
         {title}
       </h1>
-      <button
-        type="button"
-        className="icon-button"
-        aria-label="Session menu"
-        aria-haspopup="dialog"
-        onClick={onMenu}
-      >
-        <Icon name="more" />
-      </button>
+      {!unknown && (
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="Session menu"
+          aria-haspopup="dialog"
+          onClick={onMenu}
+        >
+          <Icon name="more" />
+        </button>
+      )}
       <div className="session-state">
-        <p className="small quiet two-lines">{words}</p>
+        <p className="small quiet two-lines">{unknown ? '' : words}</p>
         {mode && !ended && (
           <button
             type="button"

@@ -1,7 +1,7 @@
 import type { Mode } from '@baton/shared/guest.ts'
 import type { Placement, SessionInfo } from '@baton/shared/protocol.ts'
 import { readTodos, todoWords } from '@baton/shared/view/documents.ts'
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState, type ReactElement } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState, type ReactElement } from 'react'
 import {
   compact,
   decision,
@@ -16,6 +16,7 @@ import {
 import { Live, type LiveView } from '../net/live.ts'
 import { Announcer } from '../parts/Announcer.tsx'
 import { AgainContext } from '../parts/again.ts'
+import { Link } from '../parts/Link.tsx'
 import { ApprovalCard, whereWords, type Decided } from '../parts/ApprovalCard.tsx'
 import { Composer, type Action } from '../parts/Composer.tsx'
 import { Ended } from '../parts/Ended.tsx'
@@ -97,8 +98,13 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
   const modes_asked = outbox.filter(({ shown, state }) => shown.as === 'mode' && state !== 'refused')
   const mode_asked = modes_asked.at(-1)?.shown
   const shown_mode = mode_asked?.as === 'mode' ? mode_asked.mode : transcript.mode
-  const title = titleOf(hub.metaOf, session, outbox, sid)
   const busy = session?.status === 'running' || session?.status === 'waiting' || session?.status === 'moving'
+  const unsent = outbox.length > 0
+  const existed = useRef(false)
+  if (session || unsent || rows.length > 0) existed.current = true
+  // The relay knows of none, and nothing here ever said that there is one. One that is just being created stays as it is.
+  const unknown = view.refused !== undefined && !existed.current
+  const title = unknown ? 'No such session' : titleOf(hub.metaOf, session, outbox, sid)
   const stopping = outbox.some(({ shown, state }) => shown.as === 'stop' && state !== 'refused')
 
   function action(empty: boolean): Action {
@@ -177,6 +183,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
       <div className="screen">
         <SessionHead
           title={title}
+          unknown={unknown}
           words={statusWords(session, transcript, holder?.online, place && name(place), move_asked)}
           wide={wide}
           ended={ended}
@@ -201,7 +208,14 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
               <TranscriptList rows={rows} nameOf={name} />
             </AgainContext>
           ) : (
-            <p className="empty quiet">{emptyWords(view, session, connected, outbox.length > 0)}</p>
+            <div className="empty">
+              <p className="quiet">{emptyWords(view, session, connected, unsent)}</p>
+              {unknown && (
+                <Link to="/" className="button">
+                  All sessions
+                </Link>
+              )}
+            </div>
           )}
         </main>
         <div className="session-foot">
@@ -250,7 +264,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
             onRetry={(id) => hub.outbox.retry(id)}
             onDiscard={discard}
           />
-          {ended ? (
+          {unknown ? null : ended ? (
             <Ended key={returned} draft={sid} like={like} />
           ) : (
             <Composer
