@@ -1,4 +1,5 @@
 /** What a transcript tells beside its items: what runs, what is retried, documents, rules, usage. */
+import { BatonError, explain } from '../src/errors.ts'
 import type { Json } from '../src/guest.ts'
 import { readTodos, todoWords } from '../src/view/documents.ts'
 import {
@@ -73,6 +74,10 @@ describe('retries', () => {
     const { items } = read(journal.add('event', { effect: 2, type: 'error', data: told }))
     expect(items).toMatchObject([{ tone: 'error', text: 'The model is busy.', todo: 'Have a coffee.' }])
     expect(items.map((item) => item.kind === 'event' && todoOf(item))).toEqual(['Have a coffee.'])
+    // Where the text has it already it is not said again.
+    const message = explain(new BatonError('model-busy'))
+    const failed = read(new Journal().add('event', { type: 'failed', data: { code: 'model-busy', message } }))
+    expect(failed.items.map((item) => item.kind === 'event' && todoOf(item))).toEqual([''])
     const another = read(new Journal().llm(1).failed(1, 'model-busy').llm(2).failed(2, 'model-key'))
     expect(another.items).toHaveLength(2)
     expect(another.items.map((item) => item.kind === 'event' && todoOf(item) !== '')).toEqual([true, true])

@@ -37,7 +37,8 @@ export function retryWords({ attempt, message, from }: Retrying, now: number): s
   return `${why}: attempt ${attempt} of ${ATTEMPTS_MAX}${wait_s > 0 ? `, in ${wait_s} s` : ''}`
 }
 
-/** What to do about an error: as the agent says, else as the table of errors does; empty when nobody knows. */
-export function todoOf({ code, todo }: Pick<EventItem, 'code' | 'todo'>): string {
-  return todo ?? (code !== undefined && isErrorCode(code) ? ERRORS[code].todo : '')
+/** What to do about an error: as the agent says, else as the table of errors does; empty when its text says it, or nobody knows. */
+export function todoOf({ code, todo, text }: Pick<EventItem, 'code' | 'todo' | 'text'>): string {
+  const said = todo ?? (code !== undefined && isErrorCode(code) ? ERRORS[code].todo : '')
+  return text.includes(said) ? '' : said
 }
