@@ -27,7 +27,7 @@ class PlayedRelay implements RelayLink {
   readonly entries: Opened[] = []
   readonly #start: Command
   readonly #blobs = new Map<string, Uint8Array>()
-  before = async (_: Opened[]): Promise<void> => undefined
+  before: (entries: Opened[]) => Promise<void> = async () => undefined
 
   constructor() {
     this.#start = this.command(1, 'start', { agent: 'script', workspace: '/w', mode: 'full' })
@@ -42,7 +42,7 @@ class PlayedRelay implements RelayLink {
   ask: RelayLink['ask'] = async (what: AskName, with_: object) => {
     if (what === 'inbox') return { commands: [this.#start] } as never
     if (what === 'append') await this.#append((with_ as { entries: NewEntry[] }).entries)
-    return {} as never
+    return {}
   }
 
   readonly blobs: RelayLink['blobs'] = {
@@ -71,7 +71,7 @@ class PlayedRelay implements RelayLink {
         epoch: 1,
         at: 0,
         size: 0,
-      } as never),
+      }),
     )
     this.entries.push(...opened)
     await this.before(opened)
