@@ -78,8 +78,7 @@ export class Acts {
         return true
       }
       case 'ctrl-x':
-        state.live.send('stop', {})
-        this.#host.say('Stopping.')
+        this.#stop()
         return true
       case 'ctrl-t':
         chooseRunner(this.#host)
@@ -157,7 +156,22 @@ export class Acts {
     const isBusy = status === 'running' || status === 'waiting' || status === 'moving'
     live.send('prompt', { text, ...(steers && isBusy ? { steer: true } : {}) }, { text })
     this.#host.drafted(BLANK)
+    // Steering is meant for one prompt.
+    this.#host.state.steers = false
     this.#host.state.top = undefined
+  }
+
+  /** Nothing is sent where nothing runs: the transcript would tell of a stop that stopped nothing. */
+  #stop(): void {
+    const { live } = this.#host.state
+    const session = this.#host.state.sessions.get(live.sid)
+    const isResting = session?.status === 'idle' || session?.status === 'done' || session?.status === 'failed'
+    if (isResting && session.pending === 0) {
+      this.#host.say('Nothing runs.')
+      return
+    }
+    live.send('stop', {})
+    this.#host.say('Stopping.')
   }
 
   /** A refused command leaves; the text of a prompt comes back into the composer. */
@@ -308,8 +322,7 @@ export class Acts {
         read(this.#host, 'Documents', (width) => documentLines(state.live.transcript.documents, width))
         return
       case 'x':
-        state.live.send('stop', {})
-        this.#host.say('Stopping.')
+        this.#stop()
         return
       case '?':
         read(this.#host, 'Keys', helpLines)

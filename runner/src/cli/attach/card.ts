@@ -3,7 +3,8 @@ import { isTrueCall, questionOf } from '@baton/shared/view/call.ts'
 import type { Approval } from '@baton/shared/view/items.ts'
 import { lastPart } from '@baton/shared/view/units.ts'
 import type { NamedSession } from '../account.ts'
-import { cleanLine, cutLine, type Line } from '../term/text.ts'
+import { alwaysRule, endsPlanning } from '../signed.ts'
+import { cleanLine, wrap, type Line } from '../term/text.ts'
 import { callLines, divider, prefixed } from './rows.ts'
 import type { AttachState } from './state.ts'
 
@@ -37,7 +38,14 @@ export function cardLines(
         [],
       )
   const call = callLines(approval.name, approval.input, width)
-  const rows = Math.max(1, room - 2 - lie.length)
+  const isHere = focus === 'approval'
+  const isPlan = endsPlanning(live.transcript, approval)
+  const hasRule = !isPlan && alwaysRule(live.transcript, approval) !== undefined
+  // The longest that may stand there: how many rows the call has must not change while it is scrolled.
+  const longest = [false, true].map((seen) =>
+    wrap([{ text: cardHint(isHere, call.length, seen, hasRule) }], width),
+  )
+  const rows = Math.max(1, room - 1 - lie.length - Math.max(...longest.map(({ length }) => length)))
   const from =
     state.card?.effect === approval.effect ? Math.min(state.card.from, Math.max(0, call.length - rows)) : 0
   const isSeen = from + rows >= call.length
@@ -54,19 +62,19 @@ export function cardLines(
         whereOf(state, sessions.get(live.sid)),
         given.error,
       )
-    : cardHint(focus === 'approval', rest, state.card.seen)
+    : cardHint(isHere, rest, state.card.seen, hasRule)
   return [
     title,
     ...call.slice(from, from + rows),
     ...lie,
-    cutLine([{ text: foot, as: given ? 'yellow' : 'dim' }], width),
+    ...wrap([{ text: foot, as: given ? 'yellow' : 'dim' }], width),
   ]
 }
 
-function cardHint(isHere: boolean, rest: number, seen: boolean): string {
+function cardHint(isHere: boolean, rest: number, seen: boolean, hasRule: boolean): string {
   if (!isHere) return rest > 0 ? `${rest} more lines · Tab: see the rest and decide` : 'Tab: decide'
   const more = rest > 0 ? `↓ ${rest} more lines · ` : ''
-  return `${more}${seen ? 'y approve · n deny · a always' : 'n deny · see it all to approve'} · Esc back`
+  return `${more}${seen ? `y approve · n deny${hasRule ? ' · a always' : ''}` : 'n deny · see it all to approve'} · Esc back`
 }
 
 function givenWords(state: string, approved: boolean, runner: string, error: string | undefined): string {

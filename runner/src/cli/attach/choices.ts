@@ -1,7 +1,8 @@
 /** What `attach` lets a person choose or read in place of the transcript. */
+import type { Mode } from '@baton/shared/guest.ts'
 import { poolTag } from '@baton/shared/keys.ts'
 import type { Placement } from '@baton/shared/protocol.ts'
-import { MODES } from '@baton/shared/view/modes.ts'
+import { MODES, modeName } from '@baton/shared/view/modes.ts'
 import { isLeaving, roomWords } from '@baton/shared/view/runners.ts'
 import { ago } from '@baton/shared/view/units.ts'
 import { inOrder } from '../account.ts'
@@ -17,7 +18,13 @@ export function read(host: Host, title: string, lines: (width: number) => readon
 
 export function choose(host: Host, title: string, choices: readonly Choice[]): void {
   if (choices.length === 0) host.say('There is nothing to choose from.')
-  else host.state.overlay = { as: 'choose', title, choices, selected: 0 }
+  else {
+    const selected = Math.max(
+      0,
+      choices.findIndex(({ isNow }) => isNow),
+    )
+    host.state.overlay = { as: 'choose', title, choices, selected }
+  }
 }
 
 export function chooseRunner(host: Host): void {
@@ -60,26 +67,41 @@ export function chooseSession(host: Host): void {
 
 export function chooseMode(host: Host): void {
   const { live } = host.state
+  const { mode: now, revision } = live.transcript
+  const change = (mode: Mode) => (): void => {
+    live.send('mode', modeBody(host.view.identity.device, live.sid, mode, revision))
+    host.say(`Mode: ${modeName(mode)}, as soon as the session takes it.`)
+  }
+  // What can't be taken back is asked about.
+  const sure = (): void =>
+    choose(host, 'Full access: it changes and runs everything without asking. Are you sure?', [
+      { label: `No${now === undefined ? '' : `, stay with: ${modeName(now)}`}`, pick: () => undefined },
+      { label: 'Yes, full access', pick: change('full') },
+    ])
   choose(
     host,
     'What may the agent do without asking?',
     MODES.map(({ mode, name, means }) => ({
-      ...{ label: name, about: `${means}${mode === live.transcript.mode ? ' (now)' : ''}` },
-      pick: () =>
-        live.send('mode', modeBody(host.view.identity.device, live.sid, mode, live.transcript.revision)),
+      ...{ label: name, about: means, isNow: mode === now },
+      pick: mode === 'full' && now !== 'full' ? sure : change(mode),
     })),
   )
 }
 
 export function chooseEffort(host: Host): void {
-  const { live, runners } = host.state
+  const { live, runners, sessions } = host.state
+  const { model: given, effort: set } = live.transcript.settings
+  const holder = runners.get(sessions.get(live.sid)?.holder ?? '')
+  const present = given ?? holder?.about.models?.[0]
   const models = [...new Set([...runners.values()].flatMap(({ about }) => about.models ?? []))]
   choose(host, 'Model and effort, from the next request on', [
-    ...EFFORTS.map((effort) => ({
-      ...{ label: `Effort ${effort}`, pick: () => live.send('settings', { settings: { effort } }) },
-    })),
     ...models.map((model) => ({
-      ...{ label: `Model ${model}`, pick: () => live.send('settings', { settings: { model } }) },
+      ...{ label: `Model ${model}`, isNow: model === present },
+      pick: () => live.send('settings', { settings: { model } }),
+    })),
+    ...EFFORTS.map((effort) => ({
+      ...{ label: `Effort ${effort}`, isNow: effort === set },
+      pick: () => live.send('settings', { settings: { effort } }),
     })),
   ])
 }

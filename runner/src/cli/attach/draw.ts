@@ -11,12 +11,12 @@ import {
 import { movingWords } from '@baton/shared/view/words.ts'
 import type { NamedSession } from '../account.ts'
 import { markdownLines } from '../term/markdown.ts'
-import { clean, cleanLine, cut, cutLine, widthOf, type Line } from '../term/text.ts'
+import { clean, cleanLine, cut, cutLine, lineWidth, widthOf, wrap, type Line } from '../term/text.ts'
 import { cardLines, whereOf } from './card.ts'
 import { askRows, composerRows, hintLine, queueRows } from './foot.ts'
 import { divider, itemLines, prefixed } from './rows.ts'
 import { windowOn, type Blocks } from './scroll.ts'
-import type { AttachState } from './state.ts'
+import type { AttachState, Choice } from './state.ts'
 
 export interface Picture {
   lines: Line[]
@@ -69,22 +69,10 @@ function overlaid({ overlay }: AttachState, head: Line, width: number, height: n
   const rows = height - 3
   if (overlay?.as === 'choose') {
     const { title, choices, selected } = overlay
-    const from = Math.max(0, Math.min(selected - Math.floor(rows / 2), choices.length - rows))
-    const lines = choices.slice(from, from + rows).map(({ label, about }, i) => {
-      const isHere = from + i === selected
-      const line: Line = [
-        { text: isHere ? '› ' : '  ', as: 'bold cyan' },
-        { text: cleanLine(label), as: isHere ? 'bold' : '' },
-        { text: about === undefined ? '' : `  ${cleanLine(about)}`, as: 'dim' },
-      ]
-      return cutLine(line, width)
-    })
-    return filled(
-      [head, divider(title, width, 'bold'), ...lines],
-      'Enter choose · ↑↓ · Esc back',
-      width,
-      height,
-    )
+    const heading = wrap([{ text: cleanLine(title), as: 'bold' }], width)
+    const all = choices.map((choice, i) => choiceLines(choice, i === selected, width))
+    const lines = around(all, selected, rows - heading.length + 1)
+    return filled([head, ...heading, ...lines], 'Enter choose · ↑↓ · Esc back', width, height)
   }
   if (overlay?.as === 'read') {
     const all = overlay.lines(width)
@@ -101,6 +89,32 @@ function overlaid({ overlay }: AttachState, head: Line, width: number, height: n
   return { lines: [] }
 }
 
+function choiceLines({ label, about, isNow }: Choice, isHere: boolean, width: number): Line[] {
+  const first: Line = [{ text: isHere ? '› ' : '  ', as: 'bold cyan' }]
+  const name = `${cleanLine(label)}${isNow === true ? ' (now)' : ''}`
+  const head: Line = [...first, { text: name, as: isHere ? 'bold' : '' }]
+  if (about === undefined) return [cutLine(head, width)]
+  const beside: Line = [...head, { text: `  ${cleanLine(about)}`, as: 'dim' }]
+  if (lineWidth(beside) <= width) return [beside]
+  const indent: Line = [{ text: '    ' }]
+  return [cutLine(head, width), ...wrap([{ text: cleanLine(about), as: 'dim' }], width, indent, indent)]
+}
+
+/** As many lines as there is room for, the selected block among them. */
+function around(blocks: readonly Line[][], selected: number, rows: number): Line[] {
+  let [from, to] = [selected, selected + 1]
+  let height = blocks[selected]?.length ?? 0
+  for (;;) {
+    const [above, below] = [blocks[from - 1], blocks[to]]
+    const next = below && to - selected <= selected - from ? below : (above ?? below)
+    if (!next || height + next.length > rows) break
+    height += next.length
+    if (next === below) to++
+    else from--
+  }
+  return blocks.slice(from, to).flat().slice(0, rows)
+}
+
 function filled(lines: Line[], hint: string, width: number, height: number): Picture {
   const padding = Array.from({ length: Math.max(0, height - 1 - lines.length) }, (): Line => [])
   return { lines: [...lines, ...padding, cutLine([{ text: hint, as: 'dim' }], width)].slice(0, height) }
@@ -110,11 +124,11 @@ function filled(lines: Line[], hint: string, width: number, height: number): Pic
 
 function headLine(state: AttachState, width: number): Line {
   const session = state.sessions.get(state.live.sid)
-  const where = whereOf(state, session)
-  const about = cut(
-    cleanLine([where, statusWords(state.live.transcript, session)].filter(Boolean).join(' · ')),
-    Math.floor(width * 0.6),
-  )
+  const status = cleanLine(statusWords(state.live.transcript, session))
+  const both = cleanLine([whereOf(state, session), status].filter(Boolean).join(' · '))
+  const room = Math.floor(width * 0.6)
+  // What it waits for counts more than where it is.
+  const about = cut(widthOf(both) <= room ? both : status, room)
   const title = cut(
     cleanLine(session?.named.title ?? state.live.sid),
     Math.max(0, width - widthOf(about) - 2),

@@ -81,21 +81,23 @@ export function hintLine(state: AttachState, width: number): Line {
   if (said !== undefined) return cutLine([{ text: cleanLine(said), as: 'bold' }], width)
   const session = state.sessions.get(live.sid)
   const isBusy = session?.status === 'running' || session?.status === 'waiting'
+  const { usage, mode } = live.transcript
+  const facts = mode ? [modeName(mode)] : []
+  const sends = !isBusy ? 'Enter send' : state.steers ? 'Enter: steer this turn' : 'Enter: queue'
   const hints =
     overlay?.as === 'ask'
       ? ['Enter: go on', 'Esc: back']
       : focus === 'transcript'
-        ? ['↑↓ select', 'Enter open', '? keys', 'm move', 's sessions', 'Esc write']
+        ? ['↑↓ select', 'Enter open', ...facts, '? keys', 'm move', 's sessions', 'Esc write']
         : [
-            ...(focus === 'approval' ? ['Esc write'] : ['Enter send']),
+            ...(focus === 'approval' ? ['Esc write'] : [sends]),
+            ...facts,
             ...(isBusy ? ['^X stop', state.steers ? '^S: queue' : '^S: steer'] : []),
             ...(focus === 'approval' ? [] : ['Esc keys']),
             '^C leave',
             '^J new line',
           ]
-  const { usage, mode } = live.transcript
-  const facts = [...(mode ? [modeName(mode)] : []), ...(usage ? [usageWords(usage.session)] : [])]
-  const line = fitting([...hints, ...facts], width)
+  const line = fitting([...hints, ...(usage ? [usageWords(usage.session)] : [])], width)
   return [{ text: line, as: 'dim' }]
 }
 

@@ -57,12 +57,20 @@ const KEYS: readonly (readonly [head: string, rows: readonly (readonly [key: str
   ],
 ]
 
+/** Below this long keys would leave no room for words. */
+const COLUMNS_WIDE = 60
+
 export function helpLines(width: number): Line[] {
-  return KEYS.flatMap(([head, rows], i) => [
-    ...(i > 0 ? [[] as Line] : []),
-    [{ text: head, as: 'bold' }],
-    ...rows.flatMap(([key, what]) =>
-      wrap([{ text: what }], width, [{ text: `  ${key.padEnd(10)} `, as: 'cyan' }], [{ text: '    ' }]),
-    ),
-  ])
+  return KEYS.flatMap(([head, rows], i) => {
+    const longest = Math.max(10, ...rows.map(([key]) => key.length))
+    const pad = width < COLUMNS_WIDE ? 10 : longest
+    const rest: Line = [{ text: width < COLUMNS_WIDE ? '    ' : ' '.repeat(pad + 3) }]
+    return [
+      ...(i > 0 ? [[] as Line] : []),
+      [{ text: head, as: 'bold' }],
+      ...rows.flatMap(([key, what]) =>
+        wrap([{ text: what }], width, [{ text: `  ${key.padEnd(pad)} `, as: 'cyan' }], rest),
+      ),
+    ]
+  })
 }

@@ -79,10 +79,10 @@ export class PlainAttach {
     for (const approval of pendingApprovals(live.transcript)) {
       if (!live.isRead || !this.#once(`asks ${approval.effect}`)) continue
       const call = callLines(approval.name, approval.input, width(), [{ text: '  ' }])
+      const isPlan = endsPlanning(live.transcript, approval)
+      const hasRule = alwaysRule(live.transcript, approval) !== undefined
       const lie = isTrueCall(approval) ? '' : '\n  (this is not what would run; it can not be approved)'
-      write(
-        `? ${questionOf(approval.name)}\n${text(call)}${lie}\n  ${waysOf(endsPlanning(live.transcript, approval))}`,
-      )
+      write(`? ${questionOf(approval.name)}\n${text(call)}${lie}\n  ${waysOf(isPlan, hasRule)}`)
     }
   }
 
@@ -162,10 +162,9 @@ export class PlainAttach {
   }
 }
 
-function waysOf(isPlan: boolean): string {
-  return isPlan
-    ? '/approve (then it asks first), /approve edit (then it may edit files) or /deny WHY'
-    : '/approve, /deny WHY or /always'
+function waysOf(isPlan: boolean, hasRule: boolean): string {
+  if (isPlan) return '/approve (then it asks first), /approve edit (then it may edit files) or /deny WHY'
+  return hasRule ? '/approve, /deny WHY or /always' : '/approve or /deny WHY'
 }
 
 /** A call is printed when it has ended, everything else at once. */

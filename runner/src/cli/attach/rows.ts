@@ -218,5 +218,5 @@ export function prefixed(text: string, as: string, width: number, first: Line, r
 export function divider(words: string, width: number, as = 'dim'): Line {
   const text = cleanLine(words)
   const line = cutLine([{ text: `── ${text} `, as }], width)
-  return [...line, { text: '─'.repeat(Math.max(0, Math.min(width, 60) - lineWidth(line))), as }]
+  return [...line, { text: '─'.repeat(Math.max(0, width - lineWidth(line))), as }]
 }

@@ -12,6 +12,8 @@ export type Focus = 'composer' | 'approval' | 'transcript'
 export interface Choice {
   label: string
   about?: string
+  /** It is what holds now: the list opens on it. */
+  isNow?: boolean
   pick: () => void
 }
 
