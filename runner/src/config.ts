@@ -27,6 +27,7 @@ import { Rule } from '@baton/shared/journal.ts'
 import { importFiles, type Files } from './config/modules.ts'
 import { hostTool, type ConfigTool, type Execute } from './config/host-tool.ts'
 import { inputSchema, type InputSchema } from './config/schema.ts'
+import { importWords, issueWords, ruleFaults } from './config/words.ts'
 import { McpSettings } from './mcp/settings.ts'
 import { SandboxSettings } from './sandbox/settings.ts'
 import { builtinTools } from './tools/index.ts'
@@ -83,7 +84,8 @@ const ConfigSchema = v.strictObject({
     ),
     {},
   ),
-  rules: v.optional(v.array(Rule), []),
+  // Strict: without a prefix that is spelled right a rule would be about every call.
+  rules: v.optional(v.array(v.strictObject(Rule.entries)), []),
   workspace: v.optional(WorkspaceSettings, {}),
   mcp: v.optional(McpSettings, {}),
   sandbox: v.optional(SandboxSettings, false),
@@ -125,7 +127,7 @@ export async function loadConfig(repository: string, trusted?: Files): Promise<L
   const { value, files } = await imported(file, trusted)
   const parsed = v.safeParse(ConfigSchema, value)
   if (!parsed.success) {
-    const words = parsed.issues.map((issue) => `${v.getDotPath(issue) ?? 'the file'}: ${issue.message}`)
+    const words = parsed.issues.map((issue) => issueWords(issue))
     throw new BatonError('config-invalid', `${file}: ${words.join('; ')}`)
   }
   const taken = new Set(builtinTools().map((tool) => tool.spec.name))
@@ -136,6 +138,9 @@ export async function loadConfig(repository: string, trusted?: Files): Promise<L
     return hostTool({ name, description, schema: input.schema, replay, access }, input, tool.execute)
   })
   const { rules, workspace, mcp, sandbox, fetch } = parsed.output
+  // A rule with a slip of the pen in its name would forbid nothing.
+  const faults = ruleFaults(rules, new Set([...taken, ...tools.map(({ spec }) => spec.name)]))
+  if (faults.length > 0) throw new BatonError('config-invalid', `${file}: ${faults.join('; ')}`)
   return { folder: repository, tools, rules, workspace, mcp, sandbox, fetchAllowed: fetch.allow, files }
 }
 
@@ -144,7 +149,6 @@ async function imported(file: string, trusted: Files | undefined): ReturnType<ty
     return await importFiles(file, import.meta.url, trusted)
   } catch (error) {
     if (error instanceof BatonError) throw error
-    const words = error instanceof Error ? error.message : String(error)
-    throw new BatonError('config-invalid', `${file}: ${words}`, { cause: error })
+    throw new BatonError('config-invalid', await importWords(file, error), { cause: error })
   }
 }

@@ -134,9 +134,22 @@ test('T6: a Valibot schema will do, too; pictures of a tool are checked', async 
 })
 
 test.each([
-  ['export default 5', 'the file'],
-  ['export const tools = {}', 'the file'],
-  ['export default { tool: {} }', 'tool'],
+  ['export default 5', 'the default export must be an object, not 5'],
+  ['export const tools = {}', 'there is no default export. Write: export default defineConfig('],
+  ['export default { tool: {} }', 'tool: there is no such setting'],
+  [
+    "export default { workspace: { place: 'x' } }",
+    'workspace.place: must be "worktree" or "in-place", not "x"',
+  ],
+  ["export default { rules: [{ tool: 'bash' }] }", 'rules.0.action: is missing'],
+  [
+    "export default { rules: [{ tool: 'bash', prefx: 'rm', action: 'allow' }] }",
+    'rules.0.prefx: there is no such setting',
+  ],
+  [
+    "export default { rules: [{ tool: 'bsh', action: 'deny' }] }",
+    'rules.0.tool: there is no tool "bsh". There are: bash,',
+  ],
   ["export default { tools: { 'a b': {} } }", 'a tool name has'],
   [withTool('5'), 'must be a function'],
   [withTool('() => 1').replace("'never'", "'sometimes'"), 'replay'],
@@ -156,8 +169,8 @@ test.each([
   [withTool('() => 1').replace('deploy', 'mcp__a__b'), 'taken by a built-in tool'],
   ["export default { mcp: { 'a__b': { command: 'x' } } }", 'a server name has'],
   ["export default { mcp: { a: { command: 'x', url: 'http://x' } } }", 'a server has a command, or a url'],
-  ["export default { sandbox: { network: 'yes' } }", 'sandbox'],
-  ["export default { sandbox: { write: ['cache'] } }", 'sandbox'],
+  ["export default { sandbox: { network: 'yes' } }", 'sandbox.network: must be true or false, not "yes"'],
+  ["export default { sandbox: { write: ['cache'] } }", 'sandbox.write.0: must begin with / or ~/'],
   [withTool('() => 1').replace('deploy', 'bash'), 'taken by a built-in tool'],
   ['throw new Error("no luck")', 'no luck'],
   ['export default {', 'baton.config.mjs'],
@@ -167,6 +180,35 @@ test.each([
   expect(error).toMatchObject({ name: 'BatonError', code: 'config-invalid' })
   expect(String(error)).toContain(words)
   expect(String(error)).toContain('baton.config.mjs')
+})
+
+test('B2: a rule may name a built-in tool, one of the config, and any of MCP servers', async () => {
+  const rules = ['edit', 'deploy', 'mcp__github__get_issue'].map((tool) => ({ tool, action: 'deny' }))
+  put('baton.config.mjs', withTool('() => 1').replace('tools:', `rules: ${JSON.stringify(rules)}, tools:`))
+  expect((await loadConfig(folder)).rules).toEqual(rules)
+})
+
+test('of an import that fails the line is told, or what to install', () => {
+  const config = join(import.meta.dirname, '../src/config.ts')
+  // In a process of its own: here Vitest imports.
+  const said = (name: string, text: string): string => {
+    put(name, text)
+    const load = `import { loadConfig } from ${JSON.stringify(config)}
+      await loadConfig(process.argv[1]).catch((error) => console.log(error.message))`
+    const out = execFileSync(process.execPath, ['--input-type=module', '-e', load, folder], {
+      encoding: 'utf8',
+    })
+    rmSync(join(folder, name))
+    return out
+  }
+  expect(said('baton.config.mjs', 'export default {\n  rules: [\n}')).toMatch(
+    /baton\.config\.mjs:3: Unexpected/,
+  )
+  expect(said('baton.config.ts', 'let a: 1\nexport default {\n')).toMatch(/baton\.config\.ts:[23]: /)
+  expect(said('baton.config.mjs', '\nthrow new Error("no luck")')).toContain('baton.config.mjs:2: no luck')
+  expect(said('baton.config.ts', 'import "no-such-package"')).toContain(
+    `the package no-such-package is not installed. Run in ${folder}: npm install no-such-package`,
+  )
 })
 
 test('a TypeScript file may import defineConfig from baton/config, with nothing installed beside it', () => {
