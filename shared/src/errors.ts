@@ -92,12 +92,12 @@ export const ERRORS = {
   },
   'session-limit': {
     what: 'The account has as many sessions as it may have.',
-    todo: 'Archive some, or raise the limit of the relay.',
+    todo: 'Sessions can not be removed yet: whoever runs the relay raises sessions_per_account (relay/src/options.ts) and restarts it.',
     status: 429,
   },
   'storage-limit': {
     what: 'The account has stored as many bytes as it may.',
-    todo: 'Archive sessions, or raise the limit of the relay.',
+    todo: 'Stored sessions can not be removed yet: whoever runs the relay raises bytes_per_account (relay/src/options.ts) and restarts it.',
     status: 507,
   },
   'inbox-full': {
