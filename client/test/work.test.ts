@@ -74,6 +74,11 @@ describe('modes', () => {
   test('C19, F38: are chosen with what each means; full access asks once more, before a session begins', async () => {
     await page.goto(ground.origin)
     await message().fill('Begin')
+    const chosen = page.locator('.pick')
+    await chosen.nth(2).waitFor()
+    const side = await page.locator('.composer-side').boundingBox()
+    for (const box of await Promise.all((await chosen.all()).map((pick) => pick.boundingBox())))
+      expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual((side?.x ?? 0) + (side?.width ?? 0))
     await button(/^Mode: /).click()
     await page.getByText('Looks, and makes a plan.').waitFor()
     await fits()
