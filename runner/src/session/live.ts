@@ -9,7 +9,7 @@ import type { Checkpoints } from './checkpoints.ts'
 import { Conversations } from './conversations.ts'
 import type { Images } from './images.ts'
 import type { AwaitedRequest } from './requests.ts'
-import type { SessionState } from './state.ts'
+import { reseedOf, type Deliverable, type SessionState } from './state.ts'
 
 export interface Live {
   readonly harness: Harness
@@ -78,4 +78,17 @@ export function newLive(
     () => undefined,
   )
   return live
+}
+
+/** The message that the guest may get now: blocked, only the outcome that it waits for; else the first in the journal. */
+export function nextOf({ pause, state }: Live): Deliverable | undefined {
+  if (pause.state === 'blocked') {
+    return state.queue.find((deliverable) => deliverable.effect === pause.on || reseedOf(deliverable))
+  }
+  return state.queue[0]
+}
+
+/** Would the guest hear a message about this effect now? */
+export function listens(pause: Pause, effect: number): boolean {
+  return pause.state === 'quiescent' || (pause.state === 'blocked' && pause.on === effect)
 }

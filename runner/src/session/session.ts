@@ -18,7 +18,7 @@ import { consume, Inbox } from './inbox.ts'
 import { happened } from '../happenings.ts'
 import { arrived, Journal, notice, type Draft } from './journal.ts'
 import { storeFiles, type Leave, type Leaving, type StoredFiles } from './leaving.ts'
-import type { Live } from './live.ts'
+import { listens, nextOf, type Live } from './live.ts'
 import { Mailbox } from './mailbox.ts'
 import { restore, start, type Opening } from './opening.ts'
 import type { Ending, Lease, SessionOptions } from './options.ts'
@@ -26,7 +26,7 @@ import { Rest } from './rest.ts'
 import { retryOf } from './retry.ts'
 import { Snapshots } from './snapshots.ts'
 import { startEffect } from './start.ts'
-import { reseedOf, statusOf, waitsForPerson, type Deliverable } from './state.ts'
+import { statusOf, waitsForPerson } from './state.ts'
 import { steady, steadyBlobs } from './steady.ts'
 
 type Happening =
@@ -429,16 +429,4 @@ export class Session {
     if (this.#live) await this.#book.append(this.#live, drafts)
     else if (drafts.length > 0) await this.#book.journal.append(drafts)
   }
-}
-
-/** The message that the guest may get now: blocked, only the outcome that it waits for; else the first in the journal. */
-function nextOf({ pause, state }: Live): Deliverable | undefined {
-  if (pause.state === 'blocked') {
-    return state.queue.find((deliverable) => deliverable.effect === pause.on || reseedOf(deliverable))
-  }
-  return state.queue[0]
-}
-
-function listens(pause: Pause, effect: number): boolean {
-  return pause.state === 'quiescent' || (pause.state === 'blocked' && pause.on === effect)
 }
