@@ -27,8 +27,12 @@ test('devices stand in the order in which they were paired, whoever was seen las
 
 test('the card names the runner alone only while that one has the session', () => {
   expect(whereWords('cloud-1', 'holds', '/home/ada/shop')).toBe('cloud-1 · shop')
-  expect(whereWords('cloud-1', 'away', '/home/ada/shop')).toBe('wherever it goes on (cloud-1 is away) · shop')
-  expect(whereWords('cloud-1', 'let-go', undefined)).toBe('wherever it goes on (last on cloud-1)')
+  expect(whereWords('cloud-1', 'away', '/home/ada/shop')).toBe(
+    'on the machine that takes it next (cloud-1 is away) · shop',
+  )
+  expect(whereWords('cloud-1', 'let-go', undefined)).toBe(
+    'on the machine that takes it next (last on cloud-1)',
+  )
   expect(whereWords(undefined, 'away', undefined)).toBe('')
 })
 

@@ -123,7 +123,7 @@ describe('approvals', () => {
     await begin()
     const effect = await laptop.ask(sid, 'bash', { command: 'npm test -- --run prices' })
     await button('Always for this session…').click()
-    await page.getByText('every npm test … runs without asking').waitFor()
+    await page.getByText('on every machine, every npm test … runs without asking').waitFor()
     await fits()
     await button('Back').click()
     await button('Always for this session…').click()

@@ -15,7 +15,7 @@ export function AlwaysStep({
   return (
     <div className="always">
       <p>
-        From now on, in this session, <Words text={words} /> runs without asking.
+        From now on, in this session, on every machine, <Words text={words} /> runs without asking.
       </p>
       <div className="decide">
         <button type="button" className="button" onClick={onBack}>

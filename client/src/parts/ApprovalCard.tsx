@@ -154,7 +154,8 @@ export function whereWords(
   workspace: string | undefined,
 ): string {
   const about = at === 'away' ? `${place} is away` : `last on ${place}`
-  const runner = place === undefined || at === 'holds' ? place : `wherever it goes on (${about})`
+  const runner =
+    place === undefined || at === 'holds' ? place : `on the machine that takes it next (${about})`
   return [runner, workspace && lastPart(workspace)].filter(Boolean).join(' · ')
 }
 
