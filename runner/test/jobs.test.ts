@@ -90,6 +90,9 @@ test('T3: after a move the job is told to have ended there; back here its output
     expect(result).toMatchObject({ is_error: true, detail: { code: 'job-left' } })
     expect(result.text).toContain('ended when the session left lap-top')
   }
+  expect((await use({ action: 'status' }, elsewhere)).text).toContain(
+    'started elsewhere ended when the session',
+  )
   const back = contextOf(new Jobs(join(root, 'logs'), 'lap top'))
   expect((await use({ action: 'output', id }, back)).text).toMatch(/^kept\n\[.* with exit code 0/)
 })

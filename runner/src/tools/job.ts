@@ -6,6 +6,9 @@ import type { ToolAnswer } from './tool.ts'
 
 const WAIT_MS_MAX = 60_000
 const COMMAND_CHARS = 200
+/** Of a session that came here the tool can't tell whether there were some elsewhere; with an id it can. */
+const NO_JOBS =
+  'There are no jobs here. One that was started elsewhere ended when the session left that machine.'
 
 export const job = defineTool({
   name: 'job',
@@ -44,7 +47,7 @@ Jobs end when the session leaves this machine, because it is moved, rests for lo
     if (id === undefined) {
       if (action !== 'status') throw new Refusal(`Which job? Give its id to ${action} it.`)
       const all = jobs.list()
-      return { text: all.map(sentence).join('\n') || 'There are no jobs.', is_error: false }
+      return { text: all.map(sentence).join('\n') || NO_JOBS, is_error: false }
     }
     here(jobs, id)
     if (action === 'stop') await jobs.stop(id)
