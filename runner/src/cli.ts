@@ -1,5 +1,6 @@
 /** The `baton` command. What there is stands in cli/table.ts. Errors are one line: what happened, what to do. */
 import { enableCompileCache } from 'node:module'
+import manifest from '../package.json' with { type: 'json' }
 import { explain, BatonError } from '@baton/shared/errors.ts'
 import { noCommand } from './cli/args.ts'
 import { helpJson, helpOf, overview } from './cli/help.ts'
@@ -12,6 +13,10 @@ async function main(words: readonly string[]): Promise<number> {
   const before = end < 0 ? words : words.slice(0, end)
   const asksForHelp = before.some((word) => word === '--help' || word === '-h')
   if (words.length === 0 || words[0] === 'help' || asksForHelp) return help(before)
+  if (words[0] === '--version' || words[0] === '-V' || words[0] === 'version') {
+    print(words.includes('--json'), { version: manifest.version }, manifest.version)
+    return 0
+  }
   if (words[0] === COMPLETE) {
     const { complete } = await import('./cli/completion.ts')
     return complete(words.slice(1))

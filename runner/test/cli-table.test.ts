@@ -77,6 +77,9 @@ it('V1: a command, flag or value that is not there is refused with what was most
   expect(noCommand(['xyzzy']).detail).not.toContain('mean')
   expect(noCommand(['guest', 'stp']).detail).toContain('Did you mean step?')
   expect(refusal(() => parseFor('ls', ['--jsn']))).toMatch(/^usage: There is no flag --jsn.*--json\?/)
+  expect(refusal(() => parseFor('new', ['x', '--model']))).toBe('usage: --model takes a value.')
+  expect(refusal(() => parseFor('ls', ['--json=1']))).toBe('usage: --json takes no value.')
+  expect(parseFor('docs', []).positionals).toEqual([])
   expect(refusal(() => parseFor('mode', ['a', 'aks']))).toMatch(/^usage: MODE is one of.*Did you mean ask\?/)
   expect(refusal(() => parseFor('new', ['--mode', 'plam', 'x']))).toMatch(/--mode is one of.*plan\?/)
   expect(refusal(() => parseFor('prompt', ['only-a-session']))).toBe(

@@ -74,6 +74,16 @@ describe('the waterfall', () => {
     expect(draw(40).join('\n')).toContain('500 ms')
   })
 
+  it('keeps which attempt it was, and tells waiting for a decision from having nothing to do', () => {
+    for (const columns of [40, 64, 80]) expect(draw(columns).join('\n')).toContain('(attempt 2)')
+    const idle: Span = { kind: 'prompt', name: '', start_ms: 0, end_ms: HOUR }
+    const ask: Span = { kind: 'decision', name: 'bash', start_ms: HOUR, end_ms: HOUR + 5000 }
+    const text = waterfall({ spans: [idle, ask], totals }, { columns: 100, now: 0, nameOf: (id) => id }).join(
+      '\n',
+    )
+    expect(text).toContain('waited for decisions 5.0 s · without a prompt 1 h 0 min')
+  })
+
   it('lets no escape sequence through', () => {
     // oxlint-disable-next-line no-control-regex -- looks for control characters
     expect(draw(120).join('')).not.toMatch(/[\u0000-\u001f\u007f]/)
@@ -81,7 +91,9 @@ describe('the waterfall', () => {
 
   it('gives an hour of waiting no more room than a part of the work, so that seconds can be seen', () => {
     const bars = draw(100)
-    const cells = (glyph: string): number => bars.join('').split(glyph).length - 1
+    expect(bars.join('\n')).toContain('long waits are drawn short')
+    const drawn = bars.filter((line) => !line.includes('█ model'))
+    const cells = (glyph: string): number => drawn.join('').split(glyph).length - 1
     expect(cells('░')).toBeLessThan(cells('█') / 3)
     expect(cells('▓')).toBeGreaterThan(1)
   })

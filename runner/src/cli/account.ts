@@ -43,6 +43,8 @@ export interface Listed {
 }
 
 const CONNECT_MS = 10_000
+/** A relay that refuses the connection, or is not there, may be about to start; after this long it is not. */
+const REFUSED_MS = 2_000
 const CANDIDATES = 8
 const UNREADABLE = 'a session that this machine can not read'
 
@@ -70,12 +72,22 @@ export class AccountView {
     if (!identity || !relay) throw new BatonError('no-identity')
     const about = relay.about ?? { name: defaultName(), kind: 'cli' }
     const view = new AccountView(identity, folder, relay.origin, about)
+    const giveUp = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const end = view.onState(({ at }) => {
+      if (at === 'waiting') timer ??= setTimeout(() => giveUp.abort(), REFUSED_MS)
+    })
     view.link.connection.start()
-    await view.link.ready(AbortSignal.timeout(within_ms)).catch((cause: unknown) => {
+    try {
+      await view.link.ready(AbortSignal.any([AbortSignal.timeout(within_ms), giveUp.signal]))
+      return view
+    } catch (cause) {
       view.close()
       throw cause instanceof BatonError ? cause : new BatonError('offline', `(${relay.origin})`, { cause })
-    })
-    return view
+    } finally {
+      clearTimeout(timer)
+      end()
+    }
   }
 
   /** Hears notices of the connection until the returned function is called. `list` and `watch` make them come. */

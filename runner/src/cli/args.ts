@@ -62,6 +62,11 @@ function unknownOption(cause: unknown, options: Options): string {
   if (!(cause instanceof Error)) return ''
   const isUnknown = 'code' in cause && cause.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION'
   const [, flag] = /'(--?[^'\s]+)/.exec(cause.message) ?? []
+  const isValue = 'code' in cause && cause.code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE'
+  const name = flag?.replace(/^--?/, '').split('=')[0] ?? ''
+  if (isValue && options[name]) {
+    return options[name].type === 'boolean' ? `--${name} takes no value.` : `--${name} takes a value.`
+  }
   if (!isUnknown || flag === undefined) return `${cause.message.replace(/\.$/, '')}.`
   return `There is no flag ${flag} here.${meant(flag.replace(/^--?/, ''), Object.keys(options), '--')}`
 }

@@ -4,13 +4,18 @@ import { poolTag } from '@baton/shared/keys.ts'
 import type { Placement } from '@baton/shared/protocol.ts'
 import type { Read } from '@baton/shared/view/entry.ts'
 import { isTaking } from '@baton/shared/view/runners.ts'
+import { targetOf as targetOfCall } from '@baton/shared/view/call.ts'
+import { EMPTY, type Transcript } from '@baton/shared/view/transcript.ts'
 import { duration, size } from '@baton/shared/view/units.ts'
 import { withAccount, type AccountView, type NamedRunner, type NamedSession } from './account.ts'
 import { parseFor } from './args.ts'
 import { Follow } from './follow.ts'
 import { print } from './output.ts'
 import { meant } from './similar.ts'
-import { cleanLine } from './term/text.ts'
+import { cleanLine, cut } from './term/text.ts'
+
+/** Of a call's target, in a line of the terminal. */
+const CALL_COLUMNS = 50
 
 /** Moves a session to another runner, by name or pool; without --to, to any other that is online. */
 export async function handoff(args: string[]): Promise<number> {
@@ -88,13 +93,27 @@ async function followMove(view: AccountView, session: NamedSession, move: Move, 
   const began_at = performance.now()
   const since = (): number => Math.round(performance.now() - began_at)
   const moved = Promise.withResolvers<void>()
+  let told = Promise.resolve()
+  /** In order, though words may have to be looked up. */
+  const tell = (step: Step, words: string | Promise<string>): void => {
+    const at_ms = since()
+    told = told.then(async () => say(step, at_ms, await words))
+  }
   let isReleased = session.holder === undefined
   let bytes: number | undefined
+  /** A call by what it does. */
+  const inWords = async (waits: string[]): Promise<string> => {
+    const calls = waits.includes('tool') ? runningCalls(await view.transcript(sid).catch(() => EMPTY)) : []
+    return waits.flatMap((what) => (what === 'tool' && calls.length > 0 ? calls : [what])).join(', ')
+  }
   const onEntry = (entry: Read): void => {
     if (entry.kind === 'event' && entry.body.type === 'moving') {
       const waits = waitsIn(entry.body.data)
       if (waits.length > 0)
-        say({ step: 'waits', for: waits }, since(), `waits until this has ended: ${waits.join(', ')}`)
+        tell(
+          { step: 'waits', for: waits },
+          inWords(waits).then((words) => `waits until this has ended: ${words}`),
+        )
     } else if (entry.kind === 'snapshot') {
       bytes = entry.body.bytes
     } else if (entry.kind === 'lease') {
@@ -102,16 +121,16 @@ async function followMove(view: AccountView, session: NamedSession, move: Move, 
       if (change === 'released') {
         // Let go only after everything is stored.
         const what = bytes === undefined ? 'nothing had changed' : size(bytes)
-        say({ step: 'saved', bytes: bytes ?? 0 }, since(), `saved: ${what}`)
+        tell({ step: 'saved', bytes: bytes ?? 0 }, `saved: ${what}`)
       } else if (change === 'expired') {
-        say({ step: 'expired' }, since(), 'its runner does not answer; the lease ran out')
+        tell({ step: 'expired' }, 'its runner does not answer; the lease ran out')
       }
       if (change !== 'claimed') isReleased = true
       else if (isReleased) {
         const to = nameOf(entry.lease.holder)
         const other = where.prefer !== undefined && entry.lease.holder !== where.prefer
         const instead = other ? ` (${label} did not take it)` : ''
-        say({ step: 'moved', to }, since(), `moved to ${to}${instead}`)
+        tell({ step: 'moved', to }, `moved to ${to}${instead}`)
         moved.resolve()
       }
     } else if (entry.kind === 'event' && entry.body.type === 'failed') {
@@ -123,8 +142,18 @@ async function followMove(view: AccountView, session: NamedSession, move: Move, 
   const { runners } = await view.list()
   const { online } = { online: runners.some((runner) => runner.online && isTarget(runner, where)) }
   const away = online ? '' : ', which is not online: whoever else may take it does'
-  say({ step: 'asked', to: label, online }, since(), `asked to move to ${label}${away}`)
+  tell({ step: 'asked', to: label, online }, `asked to move to ${label}${away}`)
   await moved.promise
+  await told
+}
+
+/** `bash (npm test)` */
+export function runningCalls({ items }: Pick<Transcript, 'items'>): string[] {
+  return items.flatMap((item) => {
+    if (item.kind !== 'tool' || item.state !== 'running') return []
+    const target = targetOfCall(item.name, item.input)
+    return [target === '' ? item.name : `${item.name} (${cut(cleanLine(target), CALL_COLUMNS)})`]
+  })
 }
 
 function isTarget({ device, tags }: NamedRunner, { prefer, pool }: Placement): boolean {

@@ -231,7 +231,7 @@ export const TABLE = {
     group: 'Sessions',
     what: 'the documents of a session, or one of them',
     args: [
-      { name: 'SESSION', values: 'session' },
+      { name: 'SESSION', values: 'session', optional: true },
       { name: 'NAME', values: 'document', optional: true },
     ],
     flags: {

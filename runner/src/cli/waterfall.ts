@@ -28,6 +28,8 @@ const BARS: Record<Span['kind'], string> = {
   parked: '·',
 }
 
+const LEGEND = ['█ model', '▓ tool', '░ decision', '▒ move', '· nothing to do', 'long waits are drawn short']
+
 /** Lines without a line end; none is wider than `columns`. */
 export function waterfall({ spans, totals }: Trace, options: WaterfallOptions): string[] {
   const columns = Math.max(COLUMNS_MIN, options.columns)
@@ -39,14 +41,23 @@ export function waterfall({ spans, totals }: Trace, options: WaterfallOptions): 
   const barWidth = columns - nameWidth - tail - (isWide ? 9 : 1)
   const lines = spans.map((span) => {
     const end = span.end_ms ?? options.now
-    const name = `${marker(span)}${fit(titleOf(span, options.nameOf), nameWidth - 2)}`
+    const again = span.attempt === undefined ? '' : ` (attempt ${span.attempt})`
+    // Which attempt it was stays, however long the name is.
+    const title = cut(cleanLine(titleOf(span, options.nameOf)), Math.max(0, nameWidth - 2 - widthOf(again)))
+    const name = `${marker(span)}${fit(`${title}${again}`, nameWidth - 2)}`
     const bar = barOf(axis(span.start_ms), axis(end), barWidth, BARS[span.kind])
     const took = span.end_ms === undefined ? 'open' : duration(end - span.start_ms)
     if (!isWide) return `${name} ${bar} ${took.padStart(7)}`.trimEnd()
     const offset = `+${duration(span.start_ms - first)}`.padStart(7)
     return `${offset}  ${name}${bar} ${took.padStart(7)} ${fit(costOf(span), tail - 9)}`.trimEnd()
   })
-  return [...lines, '', ...wrapped(totalsIn(totals), columns)].map((text) => cut(text, columns))
+  const waited = (kind: Span['kind']): number =>
+    spans
+      .filter((span) => span.kind === kind)
+      .reduce((sum, { start_ms, end_ms }) => sum + ((end_ms ?? options.now) - start_ms), 0)
+  const sums = totalsIn(totals, waited('decision'), waited('prompt'))
+  const legend = spans.length === 0 ? [] : wrapped(LEGEND, columns)
+  return [...lines, '', ...legend, ...wrapped(sums, columns)].map((text) => cut(text, columns))
 }
 
 /** Maps a time to 0 … 1. */
@@ -83,17 +94,13 @@ function marker({ end, end_ms }: Span): string {
   return end === 'error' || end === 'denied' ? '✗ ' : end === 'cut' ? '⌁ ' : '  '
 }
 
-function titleOf(
-  { kind, name, detail, attempt, from, to }: Span,
-  nameOf: (device: string) => string,
-): string {
+function titleOf({ kind, name, detail, from, to }: Span, nameOf: (device: string) => string): string {
   const more = detail === undefined ? '' : ` ${detail}`
-  const again = attempt === undefined ? '' : ` (attempt ${attempt})`
   switch (kind) {
     case 'llm':
-      return `${name}${again}`
+      return name
     case 'tool':
-      return `${name}${more}${again}`
+      return `${name}${more}`
     case 'decision':
       return `decide: ${name}${more}`
     case 'prompt':
@@ -114,13 +121,14 @@ function costOf({ usage, bytes }: Span): string {
   return bytes === undefined ? '' : `${Math.max(1, Math.round(bytes / 1024))} KB`
 }
 
-function totalsIn(totals: Trace['totals']): string[] {
-  const { requests, repeated, tools, handoffs, model_ms, tool_ms, people_ms, cost_usd } = totals
+function totalsIn(totals: Trace['totals'], decisions_ms: number, idle_ms: number): string[] {
+  const { requests, repeated, tools, handoffs, model_ms, tool_ms, cost_usd } = totals
   const input = totals.input_tokens + totals.cache_read_tokens + totals.cache_write_tokens
   return [
     `${plural(requests, 'model call')}${repeated > 0 ? ` (${repeated} repeated)` : ''} ${duration(model_ms)}`,
     `${plural(tools, 'tool')} ${duration(tool_ms)}`,
-    `waited for people ${duration(people_ms)}`,
+    `waited for decisions ${duration(decisions_ms)}`,
+    `without a prompt ${duration(idle_ms)}`,
     plural(handoffs, 'handoff'),
     `${tokens(input)} tokens in (${tokens(totals.cache_read_tokens)} cached), ${tokens(totals.output_tokens)} out`,
     ...(cost_usd === undefined ? [] : [`$${cost_usd.toFixed(cost_usd < 1 ? 4 : 2)}`]),
