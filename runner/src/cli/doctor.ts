@@ -46,7 +46,12 @@ async function examine(data: string, live: boolean): Promise<Check[]> {
     checked('model', live ? LIVE_MS : WITHIN_MS, () => model(live)),
     checked('sandbox', WITHIN_MS, () => machine.sandbox()),
     checked('sleep', WITHIN_MS, () => machine.sleep()),
-    checked('push', WITHIN_MS, async () => ok('not configured')),
+    checked('push', WITHIN_MS, async () =>
+      warning(
+        'This version sends none: a phone hears of what waits while the app is open.',
+        'Keep the app open, or watch with: baton ls --watch',
+      ),
+    ),
   ])
   return checks.flat()
 }
