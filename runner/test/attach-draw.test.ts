@@ -69,8 +69,8 @@ function bench(transcript: Partial<Transcript>, status: NamedSession['status'] =
   const acts = new Acts(host)
   return {
     ...{ host, state, sent, said },
-    press: (text) => acts.key({ text } as never),
-    name: (name) => acts.key({ name } as never),
+    press: (text) => acts.key({ text, pasted: false }),
+    name: (name) => acts.key({ name }),
     screen: (width, height = 24) => {
       const { lines } = draw(state, width, height, 0)
       for (const line of lines) expect(lineWidth(line)).toBeLessThanOrEqual(width)
