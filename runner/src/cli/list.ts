@@ -6,6 +6,7 @@ import { inOrder, withAccount, type AccountView, type NamedRunner, type NamedSes
 import { parseFor } from './args.ts'
 import { print, table } from './output.ts'
 import { cleanLine, cut } from './term/text.ts'
+import { troublesOf, type Trouble } from './trouble.ts'
 
 const SHORT = 8
 const TITLE_COLUMNS_MIN = 12
@@ -18,7 +19,9 @@ export async function listSessions(args: string[]): Promise<number> {
     const { sessions, runners } = await view.list()
     const known = new Map(runners.map((runner) => [runner.device, runner]))
     if (values.watch === true) return watch(view, sessions, known, values.json === true)
-    const rows = inOrder(sessions).map((session) => rowOf(session, known))
+    const ordered = inOrder(sessions)
+    const troubles = await troublesOf(view, ordered)
+    const rows = ordered.map((session) => rowOf(session, known, troubles.get(session.sid)))
     print(
       values.json,
       rows.map(({ row }) => row),
@@ -31,24 +34,43 @@ export async function listSessions(args: string[]): Promise<number> {
 type Runners = ReadonlyMap<string, NamedRunner>
 type Listing = ReturnType<typeof rowOf>
 
-function rowOf({ sid, status, holder, seq, pending, named, changed_at }: NamedSession, runners: Runners) {
+function rowOf(
+  { sid, status, holder, seq, pending, named, changed_at }: NamedSession,
+  runners: Runners,
+  trouble?: Trouble,
+) {
   const known = holder === undefined ? undefined : runners.get(holder)
   const runner = holder === undefined ? null : (known?.about.name ?? holder.slice(0, SHORT))
-  const row = { sid, status, seq, pending, title: named.title, changed_at, runner }
+  const row = {
+    sid,
+    status,
+    seq,
+    pending,
+    title: named.title,
+    changed_at,
+    runner,
+    ...(trouble ? { trouble } : {}),
+  }
   return { row, isLeaving: known !== undefined && isLeaving(known) }
 }
 
 function textOf(rows: readonly Listing[], columns = process.stdout.columns): string {
   const now = Date.now()
-  const cells = rows.map(({ row: { sid, status, runner, changed_at }, isLeaving: leaving }) => {
+  const cells = rows.map(({ row: { sid, status, runner, changed_at, trouble }, isLeaving: leaving }) => {
     const where = `${cleanLine(runner ?? 'parked')}${leaving ? ', leaving' : ''}`
-    return [sid.slice(0, SHORT), status, where, ago(changed_at, now)]
+    return [sid.slice(0, SHORT), trouble ? 'error' : status, where, ago(changed_at, now)]
   })
   const widest = [0, 1, 2, 3].map((i) => Math.max(8, ...cells.map((row) => row[i]?.length ?? 0)) + 2)
   const taken = widest.reduce((sum, width) => sum + width, 0)
   const room = columns === undefined ? Infinity : Math.max(TITLE_COLUMNS_MIN, columns - taken)
-  const lines = cells.map((row, i) => [...row, cut(cleanLine(rows[i]?.row.title ?? ''), room)])
+  const lines = cells.map((row, i) => [...row, cut(cleanLine(aboutOf(rows[i])), room)])
   return table(['session', 'status', 'runner', 'since', 'about'], lines)
+}
+
+/** What keeps a session from going on, else what it is about. */
+function aboutOf(listing: Listing | undefined): string {
+  const { trouble, title = '' } = listing?.row ?? {}
+  return trouble ? `${trouble.message} (${title})` : title
 }
 
 /** Until Ctrl-C. On a terminal the list is drawn again in its place. */

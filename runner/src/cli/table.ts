@@ -200,7 +200,7 @@ export const TABLE = {
     group: 'Sessions',
     what: 'list sessions',
     flags: { ...OUT, watch: { type: 'boolean', short: 'w', what: 'keep the list up to date' } },
-    more: '--json: an array of {"sid", "status", "runner", "title", "seq", "pending", "changed_at"};\nwith --watch one array a line, at each change.',
+    more: '--json: an array of {"sid", "status", "runner", "title", "seq", "pending", "changed_at"},\nand {"trouble": {"code", "message"}} when it rests because its last turn failed;\nwith --watch one array a line, at each change.',
     load: (): Promise<Run> => import('./list.ts').then(({ listSessions }) => listSessions),
   },
   attach: {
