@@ -26,6 +26,9 @@ export const SCRIPTS: Record<string, Script> = {
     [say('The plan was ', 'decided about.')],
   ],
 
+  /** The key is not valid. */
+  keyless: [refuse(401, 'invalid x-api-key')],
+
   /** Looks around, runs one command that needs approval, and sums up. */
   task: [
     [say('I look at the files ', 'first.'), call('glob', { pattern: '**/*' })],
