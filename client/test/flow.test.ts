@@ -286,9 +286,15 @@ describe('without connection', () => {
       'the draft is back',
       async () => (await message(page).inputValue()) === 'a draft of a new session',
     )
-    await page.goto(`${ground.origin}/s/${'x'.repeat(22)}`)
-    await message(page).waitFor()
+    await page.getByRole('button', { name: 'Start new session' }).click()
+    await page.waitForURL('**/s/*')
+    await laptop.release(await laptop.take(new URL(page.url()).pathname.slice('/s/'.length)), 'idle')
+    await message(page).fill('a draft in it')
+    await page.getByRole('link', { name: 'Sessions' }).click()
+    await page.getByRole('button', { name: 'Start new session' }).waitFor()
     expect(await message(page).inputValue()).toBe('')
+    await page.goBack()
+    await until('its own is back', async () => (await message(page).inputValue()) === 'a draft in it')
   })
 
   test('F1: a phone that comes back to the foreground asks the relay at once', async () => {

@@ -146,8 +146,8 @@ describe('approvals', () => {
 
   test('C11: a call is approved only once its end was on screen; how much follows is said, and a button goes on', async () => {
     await begin()
-    const command = Array.from({ length: 80 }, (_, i) => `echo ${i}`).join('\n')
-    await laptop.ask(sid, 'bash', { command })
+    const cases = Array.from({ length: 400 }, (_, i) => `case-${i}`).join(' ')
+    await laptop.ask(sid, 'bash', { command: `npm test -- ${cases}` })
     const more = button(/^\d+ more lines$/)
     await more.waitFor()
     await fits()
