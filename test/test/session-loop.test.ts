@@ -318,7 +318,13 @@ describe('files', () => {
     const oid = (n: number): string => String(n).repeat(40)
     const workspace: Workspace = {
       root: '/w',
-      checkpoint: async () => ({ kind: 'git', commit: oid(version), tree: oid(version), head: oid(0), branch: 'main' }),
+      checkpoint: async () => ({
+        kind: 'git',
+        commit: oid(version),
+        tree: oid(version),
+        head: oid(0),
+        branch: 'main',
+      }),
       pack: async () => packOf(new Uint8Array([version])),
       about: async () => ({ path: '/w', branch: 'main', platform: 'test' }),
       close: async () => undefined,
