@@ -127,7 +127,7 @@ describe('baton export and import', () => {
     expect(exported.json).toMatchObject({ file, bytes: bytes.length, sealed: 'account' })
     expect(bytes.includes(CANARY), 'the file can be read').toBe(false)
     // Nothing is overwritten.
-    expect((await baton(cluster, one, ['export', sid, file])).json.error?.code).toBe('usage')
+    expect((await baton(cluster, one, ['export', sid, file])).json.error?.code).toBe('file-unusable')
 
     const imported = await baton(cluster, one, ['import', file])
     expect(imported.code, imported.output).toBe(0)
