@@ -10,7 +10,7 @@ import { startModelServer } from '../model-server.ts'
 import { call, say, type Turn } from '../model-turns.ts'
 import { until } from '../until.ts'
 import { Pair } from './parts/pair.ts'
-import { workspaceBench } from './workspace.ts'
+import { workspaceResults } from './parts/workspace.ts'
 import { quantile, result, type BenchAbout, type BenchResult } from './result.ts'
 
 export const about: BenchAbout = {
@@ -28,7 +28,7 @@ const STEPS = 49
 const MOVED_STEPS = 12
 
 export async function* runnerBench(): AsyncGenerator<BenchResult> {
-  yield* workspaceBench()
+  yield* workspaceResults()
   yield* largeHandoff()
   yield* parked()
   yield* memory()

@@ -4,14 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openWorkspace } from '@baton/runner/workspace/open.ts'
 import { tipOf, type Checkpoint, type Workspace } from '@baton/runner/workspace/workspace.ts'
-import { git, seeded } from '../repo.ts'
-import { quantile, result, type BenchAbout, type BenchResult } from './result.ts'
-
-export const about: BenchAbout = {
-  measures:
-    'checkpoints of a work tree of 10,000 and of 50,000 files in which 20 files of 3 KB changed: the time until commit and pack exist, and the bytes of the pack',
-  leavesOut: 'sealing and the way to the relay; the disk cache is warm',
-}
+import { git, seeded } from '../../repo.ts'
+import { quantile, result, type BenchResult } from '../result.ts'
 
 const CHANGED = 20
 const ROUNDS = 9
@@ -59,7 +53,8 @@ async function store(workspace: Workspace, since: Checkpoint | undefined): Promi
   return { ms, bytes: pack.bytes, checkpoint }
 }
 
-export async function* workspaceBench(): AsyncGenerator<BenchResult> {
+/** Checkpoints of a work tree of 10,000 and of 50,000 files in which 20 files of 3 KB changed, until commit and pack exist. */
+export async function* workspaceResults(): AsyncGenerator<BenchResult> {
   for (const count of [10_000, 50_000]) {
     const place = await mkdtemp(join(tmpdir(), 'baton-bench-'))
     try {
