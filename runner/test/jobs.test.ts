@@ -131,7 +131,9 @@ test('T2: a full disk cuts the log of a job and is told; the job goes on, and so
     process.stdout.write(JSON.stringify(await job.execute(input, context)))`
   // What a process may write into one file stands for a disk: 64 KB.
   const limited = ['-c', 'ulimit -f 64 && exec "$0" "$@"', process.execPath]
-  const runner = spawn('bash', [...limited, '--input-type=module', '-e', script, root])
+  // With a pipe as its input, bash may take itself for a remote login and run the person's .bashrc.
+  const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe']
+  const runner = spawn('bash', [...limited, '--input-type=module', '-e', script, root], { stdio })
   let said = ''
   let complaints = ''
   runner.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
