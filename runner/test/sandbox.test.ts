@@ -214,7 +214,7 @@ describe.runIf(WORKS)('T11: in the sandbox', () => {
     const linked = (): void => void git(repo, 'worktree', 'add', '-q', '-b', 'baton/s1', root)
     /** The person's own git, with all that the repository says. */
     const person = (cwd: string, command: string): string =>
-      spawnSync('bash', ['-c', command], { cwd, encoding: 'utf8' }).stdout
+      spawnSync('bash', ['--norc', '-c', command], { cwd, encoding: 'utf8' }).stdout
     const common = 'C=$(git rev-parse --path-format=absolute --git-common-dir)'
 
     test('takes commits, but hooks and settings stay as they are', async () => {
