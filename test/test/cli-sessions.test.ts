@@ -249,7 +249,11 @@ describe('completion', () => {
         PATH: `${folder}:${process.env['PATH'] ?? ''}`,
         BATON_DATA: data,
       }
-      const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', script, 'bash', 'baton', ...words], { env })
+      const { stdout } = await promisify(execFile)(
+        'bash',
+        ['--norc', '-c', script, 'bash', 'baton', ...words],
+        { env },
+      )
       return stdout.split('\n').filter((line) => line !== '')
     }
     expect(await complete(laptop.data, 'hand')).toEqual(['handoff'])
