@@ -33,8 +33,7 @@ export default defineConfig({
           name: 'test',
           include: ['test/test/**/*.test.ts'],
           ...builds,
-          // Real processes and a browser: one file at a time, and only when the others are through.
-          fileParallelism: false,
+          // Real processes and a browser: they mostly wait for one another, but only when the others are through.
           sequence: { groupOrder: 1 },
           testTimeout: 180_000,
         },

@@ -4,7 +4,7 @@ import { tortureHandoff } from '../src/torture.ts'
 import type { Verdict } from '../src/torture/handoff.ts'
 
 // Before anything is stored; in a turn with approvals; around a tool that may never run twice; near the end.
-const PLACES = [3, 24, 47, 83, 110]
+const PLACES = [3, 47, 83, 110]
 
 it('I1 to I8: a session killed after some entries of its journal ends as if nothing had been', async () => {
   const verdicts: Verdict[] = []
@@ -15,6 +15,6 @@ it('I1 to I8: a session killed after some entries of its journal ends as if noth
 
 it('I8: a session moved after some entries of its journal makes no request more', async () => {
   const verdicts: Verdict[] = []
-  await tortureHandoff({ how: ['move'], at: PLACES }, (verdict) => verdicts.push(verdict))
+  await tortureHandoff({ how: ['move'], at: PLACES.slice(1, 3) }, (verdict) => verdicts.push(verdict))
   expect(verdicts.flatMap(({ at, violations }) => violations.map((text) => `${at}: ${text}`))).toEqual([])
 }, 300_000)
