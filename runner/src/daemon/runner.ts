@@ -61,6 +61,8 @@ export class Runner {
   readonly #claiming = new Map<string, Promise<void>>()
   /** Offered again before the last of them was put away here. */
   readonly #wanted = new Set<string>()
+  /** Offered while the last one was still being put away: the relay counts its place as free from its release on. */
+  readonly #passed = new Set<string>()
   /** Sessions that this runner, as it is, can't continue. */
   readonly #unfit = new Set<string>()
   /** Those that could not be continued here, until when others have the chance, and what was told (F20, F75). */
@@ -273,7 +275,12 @@ export class Runner {
     const present = this.#sessions.get(sid)
     if (this.#unfit.has(sid) || performance.now() < (this.#later.get(sid)?.not_before ?? 0)) return
     if (present?.session.isReleased) this.#wanted.add(sid)
-    if (present || this.#isLeaving || taken >= this.#options.capacity || this.#claiming.has(sid)) return
+    if (present || this.#isLeaving || this.#claiming.has(sid)) return
+    if (taken >= this.#options.capacity) {
+      this.#passed.add(sid)
+      return
+    }
+    this.#passed.delete(sid)
     const claim = this.#claim(sid)
       .catch((error: unknown) => {
         const code = error instanceof BatonError ? error.code : 'internal'
@@ -310,6 +317,8 @@ export class Runner {
         if (ending === 'lost' || this.#isLeaving)
           this.#away.left(sid, epoch, ending === 'lost' ? 'lost' : 'released')
         if (this.#wanted.delete(sid)) this.#offered(sid)
+        const [passed] = this.#passed
+        if (passed !== undefined) this.#offered(passed)
       })
     this.#sessions.set(sid, { session, ended })
     // Claimed while the runner began to let go.
