@@ -35,8 +35,8 @@ const RUNNERS = new Set([
 
 const ASSIGNMENT = /^\w+\+?=/
 
-/** Reads a line of shell, POSIX quoting. `isPlain`: the words are surely what runs. */
-export function commandsOf(line: string): { commands: ShellCommand[]; isPlain: boolean } {
+/** Reads a line of shell, POSIX quoting. `isPlain`: the words are surely what runs. `isWhole`: every quote is closed. */
+export function commandsOf(line: string): { commands: ShellCommand[]; isPlain: boolean; isWhole: boolean } {
   const reader = new Reader()
   const isWhole = reader.read(line)
   const isPlain =
@@ -44,7 +44,7 @@ export function commandsOf(line: string): { commands: ShellCommand[]; isPlain: b
     !reader.hasGroups &&
     reader.commands.every(({ words, redirects }) => !redirects && words.every(({ isSure }) => isSure)) &&
     reader.commands.every(({ words: [first] }) => first !== undefined && isProgram(first.text))
-  return { commands: reader.commands.map(stripped), isPlain }
+  return { commands: reader.commands.map(stripped), isPlain, isWhole }
 }
 
 class Reader {
@@ -153,8 +153,7 @@ export type Doubt = 'yes' | 'maybe' | 'no'
 
 /** May this line run a command that begins with these words, by whatever path, with options in between, or by way of another program? */
 export function mayRun(line: string, wanted: readonly string[]): Doubt {
-  const { commands } = commandsOf(line)
-  const isWhole = new Reader().read(line)
+  const { commands, isWhole } = commandsOf(line)
   return most([...commands.map((command) => mayBe(command, wanted)), isWhole ? 'no' : 'maybe'])
 }
 

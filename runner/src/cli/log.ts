@@ -77,7 +77,7 @@ function linesOf(item: Item, options: LogOptions): string[] {
     case 'event': {
       const where = item.device === undefined ? '' : `${nameOf(item.device)}: `
       const todo = item.tone === 'error' ? todoOf(item) : ''
-      return [`-- ${where}${[item.text, ...(item.text.includes(todo) ? [] : [todo])].join(' ')}`]
+      return [`-- ${where}${[item.text, todo].filter((part) => part !== '').join(' ')}`]
     }
     case 'stop':
       return [`-- Stopped from ${nameOf(item.device)}.`]

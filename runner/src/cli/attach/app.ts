@@ -87,10 +87,7 @@ export class AttachApp implements Host {
   /** Gives the terminal back. What was typed and not sent is kept as the draft. */
   async close(): Promise<void> {
     const { live } = this.state
-    if (!live.isSettled) {
-      const deadline = Date.now() + LEAVE_MS
-      while (!live.isSettled && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20))
-    }
+    await live.settle(LEAVE_MS)
     this.#saveDraft()
     process.off('exit', this.#save)
     for (const end of this.#ends) end()

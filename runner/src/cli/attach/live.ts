@@ -137,6 +137,12 @@ export class LiveSession implements Disposable {
     return this.outgoing.every(({ state }) => state !== 'sending')
   }
 
+  /** Waits until it has, at most so long. */
+  async settle(within_ms: number): Promise<void> {
+    const deadline = Date.now() + within_ms
+    while (!this.isSettled && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+
   /** Prompts of all devices that wait in the inbox. `pending`: how many commands do. */
   async refreshWaiting(pending: number): Promise<void> {
     if (pending === 0 && this.waiting.length === 0) return

@@ -60,9 +60,7 @@ export class PlainAttach {
 
   async close(): Promise<void> {
     this.#input.close()
-    const deadline = Date.now() + LEAVE_MS
-    while (!this.#live.isSettled && Date.now() < deadline)
-      await new Promise((resolve) => setTimeout(resolve, 20))
+    await this.#live.settle(LEAVE_MS)
     for (const text of this.#live.unsent()) this.#complain(new Error(`not sent: ${text}`))
     this.#live[Symbol.dispose]()
   }
