@@ -154,7 +154,8 @@ describe('modes and rules', () => {
       yield {}
       const waited = yield { ask: [tool(1, 'wait')], blockOn: 1 }
       yield { ask: [emit(2, resultOf(waited)), prompt(3)] }
-      return null
+      // Hears of the changes, before the move or after it.
+      for (;;) yield {}
     }
     let open = (): void => undefined
     const opened = new Promise<void>((resolve) => (open = resolve))
