@@ -5,7 +5,7 @@
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { oneOf, runProgram } from './command-line.ts'
 import type { Bench, BenchAbout, BenchResult } from './bench/result.ts'
 
 const FOLDER = join(import.meta.dirname, 'bench')
@@ -92,22 +92,25 @@ export async function runGroups(
   return broken === 0 ? 0 : 1
 }
 
-if (import.meta.main) {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { json: { type: 'boolean', default: false } },
-  })
+/** Returns the exit code. */
+export function benchmarks(args: string[]): Promise<number> {
   const known = groupNames()
-  const unknown = positionals.find((name) => !known.includes(name))
-  if (unknown === undefined) {
-    const wanted = positionals.length > 0 ? positionals : known
+  const usage = `usage: npm run bench [-- GROUP… --json]
+
+  GROUP     ${known.join(', ')}; default: all of them
+  --json    one result a line, as JSON
+  --help    this
+
+Exit codes: 0 all ran, also when a budget was missed; 1 a group could not run; 2 the command line is not right.`
+  const options = { json: { type: 'boolean', default: false } } as const
+  return runProgram({ args, usage, options }, ({ values, positionals }) => {
+    const wanted = positionals.length > 0 ? positionals.map((name) => oneOf('group', name, known)) : known
     const groups = wanted.map((name) => [name, () => loadGroup(name)] as const)
-    process.exitCode = await runGroups(Object.fromEntries(groups), {
+    return runGroups(Object.fromEntries(groups), {
       json: values.json,
       print: (text) => process.stdout.write(text),
     })
-  } else {
-    console.error(`There is no benchmark group ${unknown}. There are: ${known.join(', ') || 'none yet'}`)
-    process.exitCode = 2
-  }
+  })
 }
+
+if (import.meta.main) process.exitCode = await benchmarks(process.argv.slice(2))

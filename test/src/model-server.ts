@@ -16,7 +16,7 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as breathe } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
+import { oneOf, runProgram, wholeNumber } from './command-line.ts'
 import { readRequest } from './model-rules.ts'
 import type { MessagesRequest } from './model-rules.ts'
 import { errorBody, messageSteps, summaryTurn, turnIndex, wantsSummary } from './model-turns.ts'
@@ -279,28 +279,32 @@ async function closeServer(server: Server): Promise<void> {
   await closed
 }
 
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      script: { type: 'string' },
-      port: { type: 'string', default: '0' },
-      record: { type: 'string' },
-    },
-  })
+const OPTIONS = {
+  script: { type: 'string' },
+  port: { type: 'string', default: '0' },
+  record: { type: 'string' },
+} as const
+
+/** Returns the exit code; without a mistake it serves on. */
+async function serve(args: string[]): Promise<number> {
   const { SCRIPTS } = await import('./model-scripts.ts')
-  const script = SCRIPTS[values.script ?? '']
-  if (script === undefined) {
-    console.error(
-      `No script ${values.script ?? '(none given)'}. There are: ${Object.keys(SCRIPTS).join(', ')}`,
-    )
-    process.exit(1)
-  }
-  const { record } = values
-  const onChange = (state: ModelState): void => {
-    if (record === undefined) return
-    writeFileSync(`${record}.part`, JSON.stringify(state))
-    renameSync(`${record}.part`, record)
-  }
-  const { url } = await startModelServer(script, { port: Number(values.port), onChange })
-  console.log(`model server: ${url}`)
+  const names = Object.keys(SCRIPTS)
+  const usage = `usage: node test/src/model-server.ts --script NAME [--port N] [--record FILE]
+
+  --script NAME   ${names.join(', ')}
+  --port N        default 0: any free one
+  --record FILE   keeps what was asked there, as JSON`
+  return runProgram({ args, usage, options: OPTIONS }, async ({ values: { script: name, port, record } }) => {
+    const script = SCRIPTS[oneOf('script', name, names)] ?? []
+    const onChange = (state: ModelState): void => {
+      if (record === undefined) return
+      writeFileSync(`${record}.part`, JSON.stringify(state))
+      renameSync(`${record}.part`, record)
+    }
+    const { url } = await startModelServer(script, { port: wholeNumber('port', port, 0), onChange })
+    console.log(`model server: ${url}`)
+    return 0
+  })
 }
+
+if (import.meta.main) process.exitCode = await serve(process.argv.slice(2))

@@ -5,7 +5,7 @@
  *     handoff [--how kill,move] [--every N] [--at K,K]     a session is killed or moved after every entry of its journal
  *     pool [--sessions 50] [--capacity 8]                more sessions than a runner has room for
  */
-import { parseArgs } from 'node:util'
+import { oneOf, runProgram, wholeNumber, WrongLine } from './command-line.ts'
 import { pool, poolLine } from './torture/pool.ts'
 import { Torture, type How, type Verdict } from './torture/handoff.ts'
 
@@ -36,26 +36,56 @@ export async function tortureHandoff(
   return summary
 }
 
+const NAMES = ['handoff', 'pool'] as const
+const HOWS = ['kill', 'move'] as const satisfies How[]
+
+const USAGE = `usage: npm run torture -- NAME [options]
+
+  handoff   a session is killed or moved after every entry of its journal
+    --how kill,move    what is done to it; default: first the one, then the other
+    --every N          only after every N-th entry
+    --at K,K           only after these entries
+  pool      more sessions than a runner has room for
+    --sessions N       how many; default 50
+    --capacity N       how many the runner holds at once; default 8
+
+  --json    the result as JSON, in the last line
+  --help    this
+
+Exit codes: 0 all went well, 1 something was violated, 2 the command line is not right.`
+
 const OPTIONS = {
   json: { type: 'boolean', default: false },
-  how: { type: 'string', default: 'kill,move' },
+  how: { type: 'string', default: HOWS.join(',') },
   every: { type: 'string', default: '1' },
   at: { type: 'string' },
   sessions: { type: 'string', default: '50' },
   capacity: { type: 'string', default: '8' },
 } as const
 
-async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: OPTIONS })
-  const [name] = positionals
-  if (name === 'handoff') return handoff(values)
-  if (name === 'pool') {
-    const verdict = await pool({ sessions: Number(values.sessions), capacity: Number(values.capacity) })
-    console.log(values.json ? JSON.stringify(verdict) : poolLine(verdict))
-    return verdict.violations.length === 0 ? 0 : 1
-  }
-  console.error(`There is no torture ${name ?? '(none given)'}. There are: handoff, pool`)
-  return 2
+/** Returns the exit code. */
+export function torture(args: string[]): Promise<number> {
+  return runProgram({ args, usage: USAGE, options: OPTIONS }, async ({ values, positionals }) => {
+    const [name, ...more] = positionals
+    const chosen = oneOf('torture', name, NAMES)
+    if (more.length > 0) throw new WrongLine('One at a time, please.')
+    return chosen === 'handoff' ? handoff(values) : crowd(values)
+  })
+}
+
+interface CrowdValues {
+  json: boolean
+  sessions: string
+  capacity: string
+}
+
+async function crowd({ json, sessions, capacity }: CrowdValues): Promise<number> {
+  const verdict = await pool({
+    sessions: wholeNumber('sessions', sessions),
+    capacity: wholeNumber('capacity', capacity),
+  })
+  console.log(json ? JSON.stringify(verdict) : poolLine(verdict))
+  return verdict.violations.length === 0 ? 0 : 1
 }
 
 interface HandoffValues {
@@ -65,10 +95,11 @@ interface HandoffValues {
   at?: string | undefined
 }
 
-async function handoff({ json, every, ...values }: HandoffValues): Promise<number> {
-  const how = values.how.split(',').filter((one): one is How => one === 'kill' || one === 'move')
-  const at = values.at?.split(',').map(Number)
-  const summary = await tortureHandoff({ how, every: Number(every), ...(at ? { at } : {}) }, (verdict) => {
+async function handoff({ json, ...values }: HandoffValues): Promise<number> {
+  const how = values.how.split(',').map((one) => oneOf('--how', one, HOWS))
+  const every = wholeNumber('every', values.every)
+  const at = values.at?.split(',').map((one) => wholeNumber('at', one))
+  const summary = await tortureHandoff({ how, every, ...(at ? { at } : {}) }, (verdict) => {
     if (json) return console.log(JSON.stringify(verdict))
     const { at: place, how: one, restarted, violations } = verdict
     const words = violations.length === 0 ? 'ok' : violations.join('; ')
@@ -83,4 +114,4 @@ async function handoff({ json, every, ...values }: HandoffValues): Promise<numbe
   return violations === 0 ? 0 : 1
 }
 
-if (import.meta.main) process.exitCode = await main()
+if (import.meta.main) process.exitCode = await torture(process.argv.slice(2))
