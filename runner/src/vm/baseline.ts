@@ -1,6 +1,6 @@
 /**
  * The baseline: guest memory right after the agent's bundle was loaded. It is the same everywhere for one engine and one
- * bundle, so it is never stored: each process computes it once, and instances start as copies of it.
+ * bundle, so it never travels: each machine computes it, and instances start as copies of it.
  */
 import { BatonError } from '@baton/shared/errors.ts'
 import { sha256 } from './codec.ts'

@@ -1,7 +1,11 @@
-/** Compiled engines and baselines, each made once a process for as long as they are among those used last. */
+/**
+ * Compiled engines and baselines, each made once a process for as long as they are among those used last; baselines are also kept
+ * for the next process.
+ */
 import { BatonError } from '@baton/shared/errors.ts'
 import type { Baseline } from './baseline.ts'
 import { sha256 } from './codec.ts'
+import { KeptBaselines } from './kept-baselines.ts'
 import type { Thread } from './thread.ts'
 import { threads } from './threads.ts'
 
@@ -23,6 +27,7 @@ const MODULES_MAX = 4
 const hashes = new WeakMap<Uint8Array, string>()
 const modules = new Map<string, Promise<WebAssembly.Module>>()
 const programs = new Map<string, Promise<Program>>()
+const keptBaselines = new KeptBaselines()
 
 /** Compiles an engine and loads a bundle into it. Throws `snapshot-engine` or `agent-invalid` when one is no good. */
 export function loadProgram(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
@@ -30,13 +35,22 @@ export function loadProgram(engine: Uint8Array, bundle: Uint8Array): Promise<Pro
   return once(programs, PROGRAMS_MAX, key, () => load(engine, bundle))
 }
 
-/** In a thread without guests: a bundle runs while it is loaded, and may never end. */
-function load(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
+async function load(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
+  const origin = { engine: hashOf(engine), bundle: hashOf(bundle) }
+  // Threads start while the engine is compiled.
+  const compiled = (): Promise<WebAssembly.Module> =>
+    once(modules, MODULES_MAX, origin.engine, () => compile(engine))
+  const kept = keptBaselines.read(origin)
+  if (kept) {
+    threads.warmUp()
+    return { module: await compiled(), baseline: kept, ...origin }
+  }
+  // In a thread without guests: a bundle runs while it is loaded, and may never end.
   return threads.alone(async (thread) => {
-    // The thread starts while the engine is compiled.
-    const module = await once(modules, MODULES_MAX, hashOf(engine), () => compile(engine))
+    const module = await compiled()
     const baseline = await withDeadline(thread, thread.ask({ op: 'baseline', module, bundle }))
-    return { module, baseline, engine: hashOf(engine), bundle: hashOf(bundle) }
+    keptBaselines.keep(origin, baseline)
+    return { module, baseline, ...origin }
   })
 }
 

@@ -41,13 +41,26 @@ export class Threads {
     this.#held.set(thread, (this.#held.get(thread) ?? 0) + 1)
     // The next thread is started ahead, so that it is warm when it is needed.
     if (this.#warming === undefined && this.#free() === undefined && this.count < this.#max)
-      this.#warming = setTimeout(() => this.#warmUp(), warmUpAfterMs).unref()
+      this.#warming = setTimeout(() => {
+        this.#warming = undefined
+        this.warmUp()
+      }, warmUpAfterMs).unref()
     return thread
   }
 
   leave(thread: Thread): void {
     const held = this.#held.get(thread)
     if (held !== undefined) this.#held.set(thread, held - 1)
+  }
+
+  /** Starts a thread for a guest that will come soon, unless there is one to spare. */
+  warmUp(): void {
+    if (this.#free() !== undefined || this.count >= this.#max) return
+    try {
+      this.#held.set(new Thread(), 0)
+    } catch {
+      // Whoever needs one hears what is wrong.
+    }
   }
 
   /**
@@ -89,17 +102,6 @@ export class Threads {
     const living = this.#living()
     if (living.length < this.#max) return undefined
     return living.toSorted(([, a], [, b]) => a - b)[0]?.[0]
-  }
-
-  #warmUp(): void {
-    this.#warming = undefined
-    if (this.#free() !== undefined || this.count >= this.#max) return
-    try {
-      this.#held.set(new Thread(), 0)
-    } catch {
-      // Only started ahead: whoever needs one hears what is wrong.
-      return
-    }
   }
 }
 

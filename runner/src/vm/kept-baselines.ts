@@ -1,0 +1,124 @@
+/**
+ * Baselines kept from one process to the next, in the person's cache folder: to load a bundle is most of what the first restore of
+ * a process takes. Losing them costs time and nothing else, so no trouble with them is an error.
+ *
+ * A file that somebody changed on purpose gains him nothing: a guest may ask for no more than an agent of his own could.
+ *
+ *     "BATONBL1"  u32 length of the header  header, JSON  memory, zstd  SHA-256 of all before it
+ */
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import * as v from 'valibot'
+import type { Baseline } from './baseline.ts'
+import { abi, sha256 } from './codec.ts'
+
+/** What a baseline is of: hex SHA-256 each. */
+export interface Origin {
+  engine: string
+  bundle: string
+}
+
+/** What was written longest ago makes room. A file has some 200 KB. */
+const FILES_MAX = 16
+const MEMORY_BYTES_MAX = 64 * 2 ** 20
+
+const magic = Buffer.from('BATONBL1')
+const hashBytes = 32
+const address = v.pipe(v.number(), v.integer())
+const headerSchema = v.strictObject({
+  hash: v.string(),
+  globals: v.record(v.string(), address),
+  handles: v.strictObject({ deliver: address, self: address, argv: address, random: address }),
+})
+
+export class KeptBaselines {
+  readonly #folder: string
+
+  constructor(folder = join(cacheFolder(), 'baselines')) {
+    this.#folder = folder
+  }
+
+  /** Undefined when there is none, or none that is whole. */
+  read(origin: Origin): Baseline | undefined {
+    try {
+      return decode(readFileSync(this.#path(origin)))
+    } catch {
+      return undefined
+    }
+  }
+
+  keep(origin: Origin, baseline: Baseline): void {
+    try {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+      write(this.#path(origin), encode(baseline))
+      this.#makeRoom()
+    } catch {
+      // A full disk, or no home to write to: it is computed again.
+      return
+    }
+  }
+
+  /** Each Node and each kind of machine makes its own: that all come to the same is checked, not assumed. */
+  #path({ engine, bundle }: Origin): string {
+    return join(this.#folder, sha256([abi, process.version, process.arch, engine, bundle].join('/')))
+  }
+
+  #makeRoom(): void {
+    const files = readdirSync(this.#folder).map((name) => join(this.#folder, name))
+    const newestFirst = files
+      .map((path) => ({ path, at: statSync(path).mtimeMs }))
+      .toSorted((a, b) => b.at - a.at)
+    for (const { path } of newestFirst.slice(FILES_MAX)) rmSync(path, { force: true })
+  }
+}
+
+/** Whole or not at all. */
+function write(path: string, bytes: Uint8Array): void {
+  const temporary = `${path}.${process.pid}.tmp`
+  try {
+    writeFileSync(temporary, bytes, { mode: 0o600 })
+    renameSync(temporary, path)
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw error
+  }
+}
+
+/** Where programs of this person may keep what can be made again. */
+function cacheFolder(): string {
+  const { XDG_CACHE_HOME: named } = process.env
+  if (named) return join(named, 'baton')
+  return process.platform === 'darwin'
+    ? join(homedir(), 'Library', 'Caches', 'baton')
+    : join(homedir(), '.cache', 'baton')
+}
+
+function encode({ memory, ...rest }: Baseline): Uint8Array {
+  const header = Buffer.from(JSON.stringify(rest))
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(header.length)
+  const packed = zstdCompressSync(Buffer.from(memory), { params: { [constants.ZSTD_c_compressionLevel]: 1 } })
+  const content = Buffer.concat([magic, length, header, packed])
+  return Buffer.concat([content, checksum(content)])
+}
+
+function decode(file: Buffer): Baseline | undefined {
+  const content = file.subarray(0, -hashBytes)
+  if (!content.subarray(0, magic.length).equals(magic)) return undefined
+  if (!checksum(content).equals(file.subarray(-hashBytes))) return undefined
+  const headerAt = magic.length + 4
+  const memoryAt = headerAt + content.readUInt32LE(magic.length)
+  const header = v.parse(headerSchema, JSON.parse(content.toString('utf8', headerAt, memoryAt)))
+  const memory = zstdDecompressSync(content.subarray(memoryAt), { maxOutputLength: MEMORY_BYTES_MAX })
+  // All threads use one copy.
+  const shared = new Uint8Array(new SharedArrayBuffer(memory.length))
+  shared.set(memory)
+  return { memory: shared, ...header }
+}
+
+function checksum(content: Buffer): Buffer {
+  return createHash('sha256').update(content).digest()
+}
