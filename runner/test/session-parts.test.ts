@@ -1,6 +1,7 @@
 /** Parts of the session loop that only show their worth when somebody lies or something dies. */
-import { objectionToCall, ruledDecision, type Policy } from '../src/session/permissions.ts'
+import { objectionToCall, ruledDecision, tightened, type Policy } from '../src/session/permissions.ts'
 import { bash } from '../src/tools/bash.ts'
+import { job } from '../src/tools/job.ts'
 import { describe, expect, it } from 'vitest'
 import { callDigest, EMPTY_CONVERSATION, extendConversation } from '@baton/shared/digest.ts'
 import { BatonError } from '@baton/shared/errors.ts'
@@ -96,6 +97,20 @@ describe('decisions', () => {
     expect(note).toBe('Forbidden for bash: the rule "deny bash: git push".')
     expect(message).toContain('(bash: the rule "deny bash: git push")')
     for (const words of said('plan', 'ls')) expect(words).toMatch(/bash: the session is in plan mode/)
+  })
+
+  it('B1: in plan mode jobs are looked at and not stopped, whatever a rule allows', () => {
+    const [own = job] = tightened([job], [job.spec])
+    const rules = [{ tool: 'job', action: 'allow' as const }]
+    const objection = (mode: Policy['mode'], action: string): string | undefined =>
+      objectionToCall(
+        { mode, rules, tools: new Map([['job', own]]) },
+        { name: 'job', input: { action, id: 'job-1' } },
+        new Map(),
+      )?.message
+    expect(objection('plan', 'stop')).toContain('(job: the session is in plan mode')
+    expect(['status', 'output'].map((action) => objection('plan', action))).toEqual([undefined, undefined])
+    expect(objection('ask', 'stop')).toBeUndefined()
   })
 })
 

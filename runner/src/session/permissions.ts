@@ -27,7 +27,7 @@ export function tightened(tools: readonly Tool[], told: readonly ToolSpec[]): To
       access: RANK[before.access] > RANK[access] ? before.access : access,
       replay: before.replay === 'never' ? before.replay : replay,
     }
-    return { spec, execute: (input, context) => tool.execute(input, context) }
+    return { ...tool, spec, execute: (input, context) => tool.execute(input, context) }
   })
 }
 
@@ -41,13 +41,13 @@ export function restricting(rules: readonly Rule[]): Rule[] {
  * The agent asks for it; the runner does not take the agent's word.
  */
 export function objectionToCall(
-  { mode, rules, tools }: Policy,
+  policy: Policy,
   { name, input, approval }: ToolInput,
   approvals: ReadonlyMap<number, string>,
 ): BatonError | undefined {
-  const tool = tools.get(name)
+  const tool = policy.tools.get(name)
   if (!tool) return new BatonError('unknown-tool', `(${name})`)
-  const ruling = rulingOf({ name, access: tool.spec.access, input }, mode, rules)
+  const ruling = rulingOn(tool, input, policy)
   if (ruling.permission === 'allow') return undefined
   if (ruling.permission === 'deny') return new BatonError('not-allowed', `(${name}: ${why(ruling)})`)
   const digest = approval === undefined ? undefined : approvals.get(approval)
@@ -55,16 +55,19 @@ export function objectionToCall(
 }
 
 /** The decision that mode and rules make by themselves; undefined: a person has to. */
-export function ruledDecision(
-  { mode, rules, tools }: Policy,
-  { name, input }: ApproveInput,
-): ApproveResult | undefined {
-  const tool = tools.get(name)
+export function ruledDecision(policy: Policy, { name, input }: ApproveInput): ApproveResult | undefined {
+  const tool = policy.tools.get(name)
   if (!tool) return undefined
-  const ruling = rulingOf({ name, access: tool.spec.access, input }, mode, rules)
+  const ruling = rulingOn(tool, input, policy)
   if (ruling.permission === 'ask') return undefined
   if (ruling.permission === 'allow') return { approved: true }
   return { approved: false, note: `Forbidden for ${name}: ${why(ruling)}.` }
+}
+
+function rulingOn(tool: Tool, input: ToolInput['input'], { mode, rules }: Policy): Ruling {
+  if (mode === 'plan' && tool.changes?.(input)) return { permission: 'deny' }
+  const { name, access } = tool.spec
+  return rulingOf({ name, access, input }, mode, rules)
 }
 
 /** Of a denial: without a rule it is the mode, and only one mode forbids. */

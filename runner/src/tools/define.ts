@@ -23,13 +23,15 @@ export function defineTool<S extends v.StrictObjectSchema<v.ObjectEntries, undef
   description: string
   replay: Replay
   access: Access
+  changes?: Tool['changes']
   /** Each entry carries a v.description for the model. */
   input: S
   run: (input: v.InferOutput<S>, context: ToolContext) => Promise<ToolAnswer>
 }): Tool {
-  const { name, description, replay, access, input: schema, run } = definition
+  const { name, description, replay, access, input: schema, changes, run } = definition
   return {
     spec: { name, description, replay, access, schema: jsonSchema(schema) },
+    ...(changes ? { changes } : {}),
     async execute(input, context) {
       if (context.signal.aborted) throw new BatonError('stopped')
       const parsed = v.safeParse(schema, input)

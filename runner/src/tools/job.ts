@@ -13,11 +13,12 @@ const NO_JOBS =
 export const job = defineTool({
   name: 'job',
   description: `Looks at and stops what bash started with background.
-status: which jobs there are, or what became of one. output: what a job wrote, the newest part, or from a place on with offset; the answer says where to read on. stop: ends a job and all its processes.
+status: which jobs there are, or what became of one. output: what a job wrote, the newest part, or from a place on with offset; the answer says where to read on. stop: ends a job and all its processes; not in plan mode.
 wait_ms waits for the end of a job first, at most that long: better than asking again and again.
 Jobs end when the session leaves this machine, because it is moved, rests for long, or ends.`,
   replay: 'safe',
   access: 'read',
+  changes: ({ action }) => action === 'stop',
   input: v.strictObject({
     action: v.pipe(v.picklist(['status', 'output', 'stop']), v.description('status, output or stop.')),
     id: v.optional(

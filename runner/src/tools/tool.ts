@@ -31,6 +31,11 @@ export interface ToolAnswer extends Omit<ToolResult, 'images'> {
 export interface Tool {
   spec: ToolSpec
   /**
+   * Of a tool that otherwise looks: does this call change something? Then mode `plan` forbids it. Elsewhere it goes unasked as the others
+   * do: it may only end what was allowed before.
+   */
+  changes?: (input: Record<string, Json>) => boolean
+  /**
    * Performs one call. Whatever the model can mend (a bad input, a missing file, a failing command) is a result with
    * `is_error`; only what it can't mend throws: BatonError `stopped` when the signal ended it, `disk-full`,
    * `workspace-missing`, `internal`.
