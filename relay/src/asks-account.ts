@@ -2,7 +2,7 @@
 import { BatonError } from '@baton/shared/errors.ts'
 import { LIMITS } from '@baton/shared/protocol.ts'
 import type { Handler } from './handler.ts'
-import { pairingKey } from './keys.ts'
+import { accountKeys, pairingKey } from './keys.ts'
 import { revoke } from './sign-in.ts'
 
 const list: Handler<'list'> = async (context, peer) => {
@@ -10,6 +10,13 @@ const list: Handler<'list'> = async (context, peer) => {
   if (!hub) throw new BatonError('internal')
   return peer.listWhile(() => hub.everything())
 }
+
+const usage: Handler<'usage'> = async ({ redis, usage: stored, options }, { identity: { account } }) => ({
+  sessions: await redis.scard(accountKeys(account).sessions),
+  sessions_max: options.limits.sessions_per_account,
+  ...stored.of(account),
+  frames_per_s: options.limits.frames_per_s,
+})
 
 const pairing: Handler<'pairing'> = async ({ redis, disk }, _peer, { offer, box }) => {
   disk.check()
@@ -22,4 +29,4 @@ const revokeDevice: Handler<'revoke'> = async ({ redis }, peer, { device }) => {
   return {}
 }
 
-export const accountAsks = { list, pairing, revoke: revokeDevice }
+export const accountAsks = { list, usage, pairing, revoke: revokeDevice }

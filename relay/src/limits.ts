@@ -85,9 +85,14 @@ export class Usage {
 
   /** Throws BatonError `storage-limit`. */
   check(account: string): void {
+    const { bytes, bytes_max } = this.of(account)
+    if (bytes >= bytes_max) throw new BatonError('storage-limit', `(${bytes} of ${bytes_max} bytes)`)
+  }
+
+  /** Bytes that an account has stored, as far as is known here, and how many it may. */
+  of(account: string): { bytes: number; bytes_max: number } {
     const bytes = (this.#known.get(account) ?? 0) + (this.#fresh.get(account) ?? 0)
-    if (bytes >= this.#bytes_max)
-      throw new BatonError('storage-limit', `(${bytes} of ${this.#bytes_max} bytes)`)
+    return { bytes: Math.max(0, bytes), bytes_max: this.#bytes_max }
   }
 
   add(account: string, bytes: number): void {

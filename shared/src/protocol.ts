@@ -229,6 +229,18 @@ export const ASKS = {
   /** Lets a pairing wait for its one taker. */
   pairing: { with: v.strictObject({ offer: tag, box: small }), gives: v.object({ expires_at: count }) },
   revoke: { with: v.strictObject({ device: key }), gives: nothing },
+  /** What the account has of what this relay lets it have; bytes may lag behind by a sweep. */
+  usage: {
+    with: nothing,
+    gives: v.object({
+      sessions: count,
+      sessions_max: count,
+      bytes: count,
+      bytes_max: count,
+      /** Of one connection, in the long run. */
+      frames_per_s: count,
+    }),
+  },
   // runners
   /** Announces a runner; offers follow for as long as the connection lives. */
   serve: {

@@ -65,6 +65,7 @@ describe('doctor', () => {
     expect(check('clock')?.says).toMatch(/agrees with the relay/)
     expect(check('runners')?.says).toMatch(/laptop \(linux \w+, anthropic, \d\/4\)/)
     expect(check('device')?.state).toBe('ok')
+    expect(check('limits')?.says).toMatch(/^\d of 1000 sessions, .* of 8\.0 GB stored; 500 frames a second$/)
   })
 
   it('asks the model for one word only when told to', async () => {

@@ -76,7 +76,7 @@ async function relayChecks(identity: Identity | undefined, at: RelayFile | undef
     return [{ name: 'relay', ...none }]
   }
   let skew_ms: number | undefined
-  let listed: Listed | undefined
+  let found: Awaited<ReturnType<typeof relay.socket>> | undefined
   const [http, socket] = await Promise.all([
     checked('relay', WITHIN_MS, async () => {
       const found = await relay.health(at.origin)
@@ -85,16 +85,17 @@ async function relayChecks(identity: Identity | undefined, at: RelayFile | undef
     }),
     checked('socket', WITHIN_MS, async () => {
       if (!identity) return warning('Not tried: there is no identity.', NO_ACCOUNT)
-      const found = await relay.socket(at, identity, (connection) => read(identity, connection))
-      listed = found.listed
+      found = await relay.socket(at, identity, (connection) => read(identity, connection))
       return found.finding
     }),
   ])
   const clock = { name: 'clock', ...relay.clock(skew_ms) }
+  const { listed, usage } = found ?? {}
   if (!listed || !identity) return [http, socket, clock]
   return [
     ...[http, socket, clock],
     { name: 'device', ...relay.device(listed, identity.device.id) },
+    { name: 'limits', ...relay.limits(usage) },
     { name: 'runners', ...relay.runners(listed) },
   ]
 }

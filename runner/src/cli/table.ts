@@ -104,6 +104,11 @@ export const TABLE = {
       host: { type: 'string', value: 'H', what: 'address to listen on; default 127.0.0.1' },
       client: { type: 'string', value: 'DIR', values: 'folder', what: 'the built app', hidden: true },
       accounts: { type: 'string', value: 'N', what: 'how many accounts may ever sign in; default 1' },
+      sessions: { type: 'string', value: 'N', what: 'how many an account may have; default 1000' },
+      storage: { type: 'string', value: 'SIZE', what: 'how much it may store: 512M, 8G, 2T; default 8G' },
+      frames: { type: 'string', value: 'N', what: 'frames a second from one connection; default 500' },
+      connects: { type: 'string', value: 'N', what: 'new connections a second from one address; default 5' },
+      pairings: { type: 'string', value: 'N', what: 'pairings a minute from one address; default 20' },
       log: {
         type: 'string',
         value: 'LEVEL',
@@ -113,6 +118,7 @@ export const TABLE = {
       metrics: METRICS,
       'hold-health': { type: 'boolean', what: 'health waits for the parent process', hidden: true },
     },
+    more: 'Limits may also stand in the environment, for baton up as well: BATON_RELAY_SESSIONS, BATON_RELAY_STORAGE …',
     load: (): Promise<Run> => import('./relay.ts').then(({ relay }) => relay),
   },
   runner: {

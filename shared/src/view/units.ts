@@ -8,11 +8,12 @@ export function duration(ms: number): string {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** `812 B`, `41 KB`, `1.3 MB`; 1 KB is 1024 bytes. */
+/** `812 B`, `41 KB`, `1.3 MB`, `8.0 GB`; 1 KB is 1024 bytes. */
 export function size(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`
   if (bytes < 1 << 20) return `${Math.round(bytes / 1024)} KB`
-  return `${(bytes / (1 << 20)).toFixed(1)} MB`
+  if (bytes < 2 ** 30) return `${(bytes / 2 ** 20).toFixed(1)} MB`
+  return `${(bytes / 2 ** 30).toFixed(1)} GB`
 }
 
 /** How long ago, coarse: `now`, `5 min`, `3 h`, `2 d`. */

@@ -1,9 +1,9 @@
 /** What doctor looks at on the way to the relay: HTTP, the socket end to end, the clock, this device, the runners. */
 import { Connection, type ConnectionState } from '@baton/shared/connection.ts'
 import { BatonError } from '@baton/shared/errors.ts'
-import { SOCKET_PATH } from '@baton/shared/protocol.ts'
+import { SOCKET_PATH, type AskGives } from '@baton/shared/protocol.ts'
 import { isLeaving } from '@baton/shared/view/runners.ts'
-import { duration } from '@baton/shared/view/units.ts'
+import { duration, size } from '@baton/shared/view/units.ts'
 import type { Identity, RelayFile } from '../../daemon/identity.ts'
 import type { Listed } from '../account.ts'
 import { cleanLine } from '../term/text.ts'
@@ -12,6 +12,10 @@ import { ok, problem, warning, type Finding } from './check.ts'
 const HTTP_MS = 5000
 export const HANDSHAKE_MS = 6000
 const SKEW_MS = 60_000
+/** From this share on an account is told. */
+const TIGHT = 0.9
+
+type Usage = AskGives<'usage'>
 
 export interface Health {
   finding: Finding
@@ -68,7 +72,7 @@ export async function socket(
   { origin, about }: RelayFile,
   identity: Identity,
   read: (connection: Connection) => Promise<Listed>,
-): Promise<{ finding: Finding; listed?: Listed }> {
+): Promise<{ finding: Finding; listed?: Listed; usage?: Usage | undefined }> {
   const began_at = performance.now()
   const settled = Promise.withResolvers<ConnectionState>()
   const connection = new Connection({
@@ -92,7 +96,8 @@ export async function socket(
       }
     }
     const listed = await read(connection)
-    return { finding: ok(`signed in and answered in ${duration(performance.now() - began_at)}`), listed }
+    const finding = ok(`signed in and answered in ${duration(performance.now() - began_at)}`)
+    return { finding, listed, usage: await usageOf(connection) }
   } catch (error) {
     return {
       finding: problem(error instanceof Error ? error.message : String(error), 'See the log of the relay.'),
@@ -100,6 +105,31 @@ export async function socket(
   } finally {
     connection.close()
   }
+}
+
+/** A relay of before this was asked does not know. */
+async function usageOf(connection: Connection): Promise<Usage | undefined> {
+  return connection.ask('usage', {}).catch((error: unknown) => {
+    if (error instanceof BatonError && error.code === 'unknown-message') return undefined
+    throw error
+  })
+}
+
+/** What the account has of what the relay lets it have. */
+export function limits(usage: Usage | undefined): Finding {
+  if (!usage) return ok('this relay does not tell: it is of an older version')
+  const { sessions, sessions_max, bytes, bytes_max, frames_per_s } = usage
+  const says = `${sessions} of ${sessions_max} sessions, ${size(bytes)} of ${size(bytes_max)} stored; ${frames_per_s} frames a second`
+  const tight = [
+    ...(sessions >= sessions_max * TIGHT ? ['--sessions N'] : []),
+    ...(bytes >= bytes_max * TIGHT ? ['--storage SIZE'] : []),
+  ]
+  if (tight.length === 0) return ok(says)
+  const todo = `Whoever runs the relay can raise it: baton relay ${tight.join(' ')}`
+  const isFull = sessions >= sessions_max || bytes >= bytes_max
+  return isFull
+    ? problem(`${says}: new ones are refused.`, todo)
+    : warning(`${says}: that is nearly all.`, todo)
 }
 
 function refused(error: BatonError): Finding {
