@@ -415,21 +415,22 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERRORS, code)
 }
 
-/** An error with a code of the table. `detail` adds what is special about this case: a path, a number, a name. */
+/**
+ * An error with a code of the table. `detail` adds what is special about this case: a path, a number, a name. `todo`: what to do about
+ * it, when more can be said here than in the table.
+ */
 export class BatonError extends Error {
   override name = 'BatonError'
   readonly code: ErrorCode
   readonly detail: string
+  /** What to do about it. */
+  readonly todo: string
 
-  constructor(code: ErrorCode, detail = '', options?: ErrorOptions) {
+  constructor(code: ErrorCode, detail = '', options?: ErrorOptions & { todo?: string }) {
     super(detail === '' ? ERRORS[code].what : `${ERRORS[code].what} ${detail}`, options)
     this.code = code
     this.detail = detail
-  }
-
-  /** What to do about it. */
-  get todo(): string {
-    return ERRORS[this.code].todo
+    this.todo = options?.todo ?? ERRORS[code].todo
   }
 }
 

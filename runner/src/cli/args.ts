@@ -128,3 +128,8 @@ export function number(
 export function milliseconds(variable: string, fallback: number): number {
   return number(variable, process.env[variable], fallback, 1, 86_400_000)
 }
+
+/** A word as a shell takes it. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}

@@ -1,4 +1,5 @@
 /** `baton runner`: holds sessions on this machine until it is told to end. */
+import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { RunnerAbout } from '@baton/shared/journal.ts'
@@ -18,6 +19,7 @@ import { metricsAddress, serveMetrics, type RunningMetrics } from '../daemon/met
 import { defaultName, Runner } from '../daemon/runner.ts'
 import { watchPower } from '../power/power.ts'
 import { dataFolder, milliseconds, number, parseFor, servedFolder } from './args.ts'
+import { secondRunner, type RunnerFlags } from './second-runner.ts'
 
 const LAPTOP_CAPACITY = 4
 const POOL_CAPACITY = 8
@@ -41,7 +43,7 @@ export async function runner(args: string[]): Promise<number> {
   )
   const folders = await Promise.all((values.workspace ?? []).map(servedFolder))
   await prepareData(data)
-  await using _held = await lockData(data)
+  await using _held = await lockFor(values, data)
   if (values.join !== undefined) await joinAccount(data, values.join)
   const origin = values.relay ?? (await loadRelay(data))?.origin
   if (origin === undefined) throw new BatonError('no-identity')
@@ -119,6 +121,18 @@ export async function runner(args: string[]): Promise<number> {
     fault.end()
   }
   return 0
+}
+
+/** Throws BatonError `data-in-use`, with what to type for a further runner. */
+async function lockFor(flags: RunnerFlags, data: string): Promise<AsyncDisposable> {
+  try {
+    return await lockData(data)
+  } catch (cause) {
+    if (!(cause instanceof BatonError) || cause.code !== 'data-in-use') throw cause
+    const commands = secondRunner(flags, { data, name: defaultName(), isTaken: existsSync })
+    const todo = `Every runner needs a data folder and a pairing link of its own. For one more on this machine:\n\n${commands.replaceAll(/^/gm, '  ')}`
+    throw new BatonError(cause.code, cause.detail, { cause, todo })
+  }
 }
 
 /** To standard error: for people, or as JSON lines. */

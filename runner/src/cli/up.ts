@@ -8,7 +8,7 @@ import { Link } from '../daemon/link.ts'
 import { GitProgram } from '../workspace/git-program.ts'
 import { findRepository } from '../workspace/repository.ts'
 import { defaultName } from '../daemon/runner.ts'
-import { dataFolder, number, parseFor, servedFolder } from './args.ts'
+import { dataFolder, number, parseFor, quoted, servedFolder } from './args.ts'
 import { BATON, child, end, message, RELAY } from './children.ts'
 import { print } from './output.ts'
 import { offerPairing, qrCode } from './pair.ts'
@@ -119,9 +119,6 @@ function givenFlags(values: { data?: string | undefined; port?: string | undefin
     .flatMap((name) => (values[name] === undefined ? [] : [` --${name} ${quoted(values[name])}`]))
     .join('')
 }
-
-const quoted = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 
 async function greet({
   identity,

@@ -24,7 +24,7 @@ export async function lockData(data: string): Promise<AsyncDisposable> {
     if (server !== 'in-use') return { [Symbol.asyncDispose]: () => closed(server) }
     await rm(path, { force: true })
   }
-  throw new BatonError('data-in-use', `(${data})`)
+  throw new BatonError('data-in-use', `(${data}, by another runner)`)
 }
 
 async function listening(path: string): Promise<Server | 'in-use'> {
