@@ -90,7 +90,7 @@ interface Given {
 }
 
 /** `--sessions`, else BATON_RELAY_SESSIONS; there an empty one is none. */
-function given(flag: keyof Values & string, values: Values, env: NodeJS.ProcessEnv): Given {
+function given(flag: keyof typeof OPTIONS, values: Values, env: NodeJS.ProcessEnv): Given {
   const name = `BATON_RELAY_${flag.toUpperCase()}`
   const value = values[flag]
   return typeof value === 'string'
