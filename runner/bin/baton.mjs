@@ -1,18 +1,29 @@
 #!/usr/bin/env node
-// Runs the command with the Node that the project brings, whatever the machine has.
+// The `baton` command. A Node that is too old hands over to the one that the project brings.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-const own = fileURLToPath(new URL('../../node_modules/.bin/node', import.meta.url))
-const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
-const node = existsSync(own) ? own : process.execPath
-const child = spawn(node, [cli, ...process.argv.slice(2)], { stdio: 'inherit' })
-// The terminal sends Ctrl-C to both; the child decides when it is done.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
-  process.on(signal, () => signal !== 'SIGINT' && child.kill(signal))
-child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)))
-child.on('error', (error) => {
-  process.stderr.write(`baton: ${error.message} Run: npm ci\n`)
-  process.exit(1)
-})
+const NODE_MAJOR_MIN = 24
+
+if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR_MIN) await import('../src/cli.ts')
+else handOver()
+
+function handOver() {
+  const own = fileURLToPath(new URL('../../node_modules/.bin/node', import.meta.url))
+  if (!existsSync(own)) {
+    process.stderr.write(
+      `baton: This is Node ${process.version}, and the project's own is not installed. Run: npm ci\n`,
+    )
+    process.exit(1)
+  }
+  const child = spawn(own, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
+  // The terminal sends Ctrl-C to both; the child decides when it is done.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.on(signal, () => signal !== 'SIGINT' && child.kill(signal))
+  child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)))
+  child.on('error', (error) => {
+    process.stderr.write(`baton: ${error.message} Run: npm ci\n`)
+    process.exit(1)
+  })
+}
