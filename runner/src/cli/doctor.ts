@@ -3,8 +3,9 @@ import type { Connection } from '@baton/shared/connection.ts'
 import { explain } from '@baton/shared/errors.ts'
 import { loadIdentity, loadRelay, type Identity, type RelayFile } from '../daemon/identity.ts'
 import { AccountView, type Listed } from './account.ts'
-import { dataFolder, parseFor } from './args.ts'
+import { dataFolder, parseFor, servedFolder } from './args.ts'
 import { checked, ok, problem, warning, type Check, type Finding } from './doctor/check.ts'
+import { configs } from './doctor/config.ts'
 import * as machine from './doctor/machine.ts'
 import { model } from './doctor/model.ts'
 import * as relay from './doctor/relay.ts'
@@ -19,14 +20,18 @@ const NO_ACCOUNT = 'Join one: baton runner --join LINK — or start afresh: bato
 
 export async function doctor(args: string[]): Promise<number> {
   const { values } = parseFor('doctor', args)
-  const checks = await examine(dataFolder(values.data), values.live === true)
+  const named = await Promise.all((values.workspace ?? []).map(servedFolder))
+  const checks = await examine(dataFolder(values.data), { live: values.live === true, named })
   const isOk = checks.every(({ state }) => state !== 'problem')
   print(values.json, { ok: isOk, checks }, reportOf(checks))
   return isOk ? 0 : 1
 }
 
 /** All checks, at the same time as far as they need nothing of each other. */
-async function examine(data: string, live: boolean): Promise<Check[]> {
+async function examine(
+  data: string,
+  { live, named }: { live: boolean; named: readonly string[] },
+): Promise<Check[]> {
   const [identity, file] = await Promise.allSettled([loadIdentity(data), loadRelay(data)])
   const account = accountFinding(identity, file)
   const known = identity.status === 'fulfilled' ? identity.value : undefined
@@ -42,7 +47,8 @@ async function examine(data: string, live: boolean): Promise<Check[]> {
     checked('data', WITHIN_MS, () => machine.dataFolder(data)),
     checked('port', WITHIN_MS, () => machine.port(port, at !== undefined && here)),
     checked('account', WITHIN_MS, async () => account),
-    way,
+    way.then(({ checks: found }) => found),
+    way.then(({ folders }) => configs(data, { folders, named }, WITHIN_MS)),
     checked('model', live ? LIVE_MS : WITHIN_MS, () => model(live)),
     checked('sandbox', WITHIN_MS, () => machine.sandbox()),
     checked('sleep', WITHIN_MS, () => machine.sleep()),
@@ -69,11 +75,14 @@ function accountFinding(
   return ok(`identity and relay are known`)
 }
 
-/** What needs the relay, after each other where one needs the other. */
-async function relayChecks(identity: Identity | undefined, at: RelayFile | undefined): Promise<Check[]> {
+/** What needs the relay, after each other where one needs the other; and the folders that are served here, as far as it tells. */
+async function relayChecks(
+  identity: Identity | undefined,
+  at: RelayFile | undefined,
+): Promise<{ checks: Check[]; folders?: string[] }> {
   if (at === undefined) {
     const none = warning('Not looked at: this machine does not know one.', NO_ACCOUNT)
-    return [{ name: 'relay', ...none }]
+    return { checks: [{ name: 'relay', ...none }] }
   }
   let skew_ms: number | undefined
   let found: Awaited<ReturnType<typeof relay.socket>> | undefined
@@ -91,13 +100,15 @@ async function relayChecks(identity: Identity | undefined, at: RelayFile | undef
   ])
   const clock = { name: 'clock', ...relay.clock(skew_ms) }
   const { listed, usage } = found ?? {}
-  if (!listed || !identity) return [http, socket, clock]
-  return [
+  if (!listed || !identity) return { checks: [http, socket, clock] }
+  const here = listed.runners.find((one) => one.device === identity.device.id)
+  const checks = [
     ...[http, socket, clock],
     { name: 'device', ...relay.device(listed, identity.device.id) },
     { name: 'limits', ...relay.limits(usage) },
     { name: 'runners', ...relay.runners(listed) },
   ]
+  return { checks, folders: here?.about.workspaces.map(({ path }) => path) ?? [] }
 }
 
 async function read(identity: Identity, connection: Connection): Promise<Listed> {

@@ -412,7 +412,17 @@ export const TABLE = {
   doctor: {
     group: 'Machine',
     what: 'check the whole way, and say what to do',
-    flags: { ...OUT, live: { type: 'boolean', what: 'also ask the model for one word (costs a little)' } },
+    flags: {
+      ...OUT,
+      live: { type: 'boolean', what: 'also ask the model for one word (costs a little)' },
+      workspace: {
+        type: 'string',
+        multiple: true,
+        value: 'DIR',
+        values: 'folder',
+        what: 'also look at the config of this folder, which runs it; those that are served here are looked at anyway',
+      },
+    },
     more: 'Ends with 1 when something is wrong.\n--json: {"ok", "checks": [{"name", "state": "ok" | "warning" | "problem", "says", "todo"}]}.',
     load: (): Promise<Run> => import('./doctor.ts').then(({ doctor }) => doctor),
   },

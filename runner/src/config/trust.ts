@@ -31,6 +31,11 @@ export class Trust {
     return loadConfig(folder, await this.#trusted(folder))
   }
 
+  /** Does the config of a folder count only as the person saw it? */
+  async isPinned(folder: string): Promise<boolean> {
+    return (await this.#trusted(folder)) !== undefined
+  }
+
   /** Before a session works in `root` itself: what is there now is the person's. */
   async begin(root: string): Promise<void> {
     for (const folder of await this.#within(root)) {
