@@ -23,6 +23,7 @@ export class TestClient implements AsyncDisposable {
   readonly account: Account
   readonly device: Device
   readonly link: Link
+  readonly #polled = new Map<string, Opened[]>()
 
   constructor(origin: string, account: Account, device = newDevice(account)) {
     this.account = account
@@ -92,7 +93,7 @@ export class TestClient implements AsyncDisposable {
   /** The approvals that wait. */
   async pending(sid: string): Promise<{ effect: number; digest: string; name: string }[]> {
     const open = new Map<number, { effect: number; digest: string; name: string }>()
-    for (const entry of await this.entries(sid)) {
+    for (const entry of await this.poll(sid)) {
       if (entry.kind === 'intent' && entry.body.approve) {
         open.set(entry.body.effect, { effect: entry.body.effect, ...entry.body.approve })
       } else if (entry.kind === 'outcome') open.delete(entry.body.effect)
@@ -106,10 +107,21 @@ export class TestClient implements AsyncDisposable {
     for (const { effect, digest } of await this.pending(sid)) await this.decide(sid, effect, digest)
   }
 
-  /** The whole journal, opened. */
-  async entries(sid: string): Promise<Opened[]> {
+  /** The whole journal, read anew and opened. */
+  entries(sid: string): Promise<Opened[]> {
+    return this.#read(sid, [])
+  }
+
+  /** The journal for a poll: only what has come since the last one is read and opened. */
+  async poll(sid: string): Promise<Opened[]> {
+    const entries = await this.#read(sid, this.#polled.get(sid) ?? [])
+    this.#polled.set(sid, entries)
+    return entries
+  }
+
+  async #read(sid: string, known: Opened[]): Promise<Opened[]> {
     const key = sessionKey(this.account, sid)
-    const all: Opened[] = []
+    const all = [...known]
     for (;;) {
       const from = all.length + 1
       const { entries, tail } = await this.link.ask('read', { sid, from, limit: LIMITS.read_entries })
@@ -118,11 +130,10 @@ export class TestClient implements AsyncDisposable {
     }
   }
 
-  /** Waits until the journal satisfies a condition; gives it. */
+  /** Waits until the journal satisfies a condition; gives it, read anew. */
   async untilEntries(sid: string, what: string, reached: (entries: Opened[]) => boolean): Promise<Opened[]> {
-    let entries: Opened[] = []
-    await until(what, async () => reached((entries = await this.entries(sid))))
-    return entries
+    await until(what, async () => reached(await this.poll(sid)))
+    return this.entries(sid)
   }
 
   async info(sid: string): Promise<SessionInfo> {

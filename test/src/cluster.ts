@@ -1,12 +1,14 @@
 /**
- * A relay with its own Redis, a model server, a repository and runners of one account, all of them real processes: what
- * takeover and fault tests need.
+ * A relay with its own Redis, a repository and runners of one account, all of them real processes, and a model server that
+ * outlives them, in the test's own: what takeover and fault tests need.
  */
 import type { Mode } from '@baton/shared/guest.ts'
 import { join } from 'node:path'
 import { newAccount, newDevice, type Account, type Device } from '@baton/shared/keys.ts'
 import { saveIdentity, saveRelay } from '@baton/runner/daemon/identity.ts'
 import { TestClient } from './client.ts'
+import { SCRIPTS } from './model-scripts.ts'
+import { startModelServer, type ModelServer } from './model-server.ts'
 import { alive, Ground, signal, type Model, type Relay } from './processes.ts'
 import type { Process } from './process.ts'
 import { makeRepo, type RepoOptions } from './repo.ts'
@@ -43,22 +45,25 @@ interface RunnerOptions {
 export class Cluster implements AsyncDisposable {
   readonly ground: Ground
   readonly relay: Relay
-  readonly model: Model
+  readonly model: Omit<Model, 'process'>
   readonly repo: string
   readonly account: Account
   readonly client: TestClient
+  readonly #server: ModelServer
   readonly #env: NodeJS.ProcessEnv
 
   private constructor(
-    parts: Pick<Cluster, 'ground' | 'relay' | 'model' | 'repo' | 'account' | 'client'>,
+    parts: Pick<Cluster, 'ground' | 'relay' | 'repo' | 'account' | 'client'>,
+    server: ModelServer,
     env: NodeJS.ProcessEnv,
   ) {
     this.ground = parts.ground
     this.relay = parts.relay
-    this.model = parts.model
+    this.model = modelOf(server)
     this.repo = parts.repo
     this.account = parts.account
     this.client = parts.client
+    this.#server = server
     this.#env = env
   }
 
@@ -72,15 +77,18 @@ export class Cluster implements AsyncDisposable {
     const repo = await ground.newFolder('repo')
     makeRepo(repo, repoOptions)
     const all = { BATON_LEASE_MS: String(lease_ms), BATON_HEARTBEAT_MS: '500', ...env }
-    const [relay, model] = await Promise.all([ground.relay({ env: all }), ground.model(script)])
+    const turns = SCRIPTS[script]
+    if (!turns) throw new Error(`no script ${script} in model-scripts.ts`)
+    const [relay, server] = await Promise.all([ground.relay({ env: all }), startModelServer(turns)])
     const account = newAccount()
     const client = await TestClient.open(relay.url, account)
-    return new Cluster({ ground, relay, model, repo, account, client }, all)
+    return new Cluster({ ground, relay, repo, account, client }, server, all)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.client[Symbol.asyncDispose]()
     await this.ground.close()
+    await this.#server.close()
   }
 
   /** Starts a runner of the account and waits until it is announced. */
@@ -116,5 +124,17 @@ export class Cluster implements AsyncDisposable {
 
   worktree(runner: ClusterRunner, sid: string): string {
     return join(runner.data, 'worktrees', sid)
+  }
+}
+
+/** As over HTTP: a state does not change once it is given. */
+function modelOf({ url, state, open }: ModelServer): Cluster['model'] {
+  return {
+    url,
+    state: async () => {
+      const now = state()
+      return { ...now, requests: now.requests.map((request) => ({ ...request })) }
+    },
+    open: async (gate) => open(gate),
   }
 }

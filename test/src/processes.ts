@@ -17,6 +17,7 @@ import { until } from './until.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const CLI = join(ROOT, 'runner/src/cli.ts')
+const RELAY = join(ROOT, 'relay/src/cli.ts')
 /** Not BATON_…: a runner takes those away from the commands that it runs. */
 const MARK = 'TEST_GROUND'
 const FOLDER = /^baton-ground-(\d+)-/
@@ -110,14 +111,25 @@ export class Ground implements AsyncDisposable {
     })
   }
 
-  /** `baton relay` on a free port, with a Redis of its own unless `redis` is given. */
-  async relay(options: CliOptions & { port?: number; data?: string; redis?: string } = {}): Promise<Relay> {
+  /**
+   * A relay on a free port, with a Redis of its own unless `redis` is given: the program alone, or as `baton relay` runs it,
+   * which is one more process.
+   */
+  async relay(
+    options: Pick<CliOptions, 'env'> & {
+      port?: number
+      data?: string
+      redis?: string
+      by?: 'itself' | 'baton'
+    } = {},
+  ): Promise<Relay> {
     const data = options.data ?? (await this.newFolder('relay'))
     const env = { ...options.env, ...(options.redis !== undefined && { REDIS_URL: options.redis }) }
-    const started = await this.baton(['relay', '--port', String(options.port ?? 0), '--data', data], {
-      ...options,
-      env,
-    })
+    const args = ['--port', String(options.port ?? 0), '--data', data]
+    const started =
+      options.by === 'baton'
+        ? await this.baton(['relay', ...args], { env })
+        : await this.start('relay', process.execPath, [RELAY, ...args], { env })
     return serving(started, data)
   }
 

@@ -23,7 +23,8 @@ test('every flag of baton relay is one of the relay', () => {
 })
 
 test('limits from the environment hold, and doctor says when an account is at one', async () => {
-  const relay = await ground.relay({ env: { BATON_RELAY_SESSIONS: '1', BATON_RELAY_STORAGE: '64M' } })
+  const env = { BATON_RELAY_SESSIONS: '1', BATON_RELAY_STORAGE: '64M' }
+  const relay = await ground.relay({ by: 'baton', env })
   const account = newAccount()
   const device = newDevice(account)
   const data = await ground.newFolder('machine')

@@ -217,7 +217,7 @@ export class Torture implements AsyncDisposable {
       await this.#client.command(sid, 'prompt', { text })
       let approved = new Set<number>()
       await until(`turn ${i + 1} is over`, async () => {
-        const entries = await this.#client.entries(sid)
+        const entries = await this.#client.poll(sid)
         for (const { effect, digest } of pendingOf(entries)) {
           if (approved.has(effect)) continue
           if (i === STEERED_TURN && approved.size === 0) await this.#steer(sid)
