@@ -2,6 +2,7 @@
 import { BatonError } from '@baton/shared/errors.ts'
 import type { NewEntry, Placement } from '@baton/shared/protocol.ts'
 import { collect } from './collect.ts'
+import { firstReads } from './first-reads.ts'
 import type { Handler } from './handler.ts'
 import { accountChannel, sessionChannel, sessionKeys } from './keys.ts'
 import { run } from './scripts.ts'
@@ -41,11 +42,13 @@ const claim: Handler<'claim'> = async ({ redis, scheduler, options, background }
   peer.feeds.delete(sid)
   peer.feed(sid)
   background(scheduler.changed(account, sid))
+  const at = { seq: Number(seq), snapshot: Number(snapshot), checkpoint: Number(checkpoint) }
+  // The lease is taken: whoever holds it can ask again for what could not be read now.
+  const reads = await firstReads(redis, sid, at).catch(() => undefined)
   return {
+    ...at,
+    ...reads,
     epoch: Number(epoch),
-    seq: Number(seq),
-    snapshot: Number(snapshot),
-    checkpoint: Number(checkpoint),
     ttl_ms,
     place: JSON.parse(String(place)) as Placement,
     waited_ms: Number(waited_ms),

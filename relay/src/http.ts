@@ -106,9 +106,11 @@ function addBlobs(app: FastifyInstance, context: Context): void {
     async (request, reply) => {
       const { sid, hash } = parse(BlobPath, request.params, 'blob')
       const { account } = identities.get(request) as Identity
-      if ((await redis.hget(sessionKeys(sid).state, 'account')) !== account)
-        throw new BatonError('no-session')
-      const bytes = await redis.getBuffer(blobKey(sid, hash))
+      const [owner, bytes] = await Promise.all([
+        redis.hget(sessionKeys(sid).state, 'account'),
+        redis.getBuffer(blobKey(sid, hash)),
+      ])
+      if (owner !== account) throw new BatonError('no-session')
       if (bytes === null) throw new BatonError('no-blob', `(${hash.slice(0, 12)})`)
       return reply
         .type('application/octet-stream')

@@ -8,7 +8,7 @@ const PAGE_BYTES = 512 << 10
 /** Entries asked of Redis at first: 2 MB, should each be as large as it may be. Then as many as are likely to fit. */
 const FIRST_FETCH = 8
 /** About what an entry takes beside its body. */
-const ENTRY_BYTES = 256
+export const ENTRY_BYTES = 256
 
 export interface Page {
   entries: Entry[]
@@ -40,6 +40,18 @@ export async function readPage(redis: Redis, sid: string, from: number, limit: n
   }
   // Asked last, so that it is never behind the entries.
   return { entries, tail: Number((await redis.hget(state, 'seq')) ?? 0) }
+}
+
+/** Numbers of entries, both included. */
+export interface Range {
+  from: number
+  to: number
+}
+
+/** A few entries that are known to be there. */
+export async function readRange(redis: Redis, sid: string, { from, to }: Range): Promise<Entry[]> {
+  const items = await redis.xrange(sessionKeys(sid).journal, `${from}-0`, `${to}-0`)
+  return items.map(entryOf)
 }
 
 /** Commands that wait, from number `from` on. */

@@ -28,8 +28,9 @@ export class Scheduler {
 
   /** Call after whatever may have given a session work, a holder, or none. Makes the offers that follow from it. */
   async changed(account: string, sid: string): Promise<void> {
-    await this.#index(account, sid)
-    await this.offerAll(account)
+    const state = await readState(this.#redis, sid)
+    // The look is sent behind the index and sees it; the disk syncs once for both.
+    await Promise.all([this.#index(account, sid, state), this.offerAll(account)])
   }
 
   /** Ends the lease if it has run out, and corrects the indexes. Makes no offers. */
@@ -46,7 +47,7 @@ export class Scheduler {
         account_channel: accountChannel(account),
       },
     )
-    await this.#index(account, sid)
+    await this.#index(account, sid, await readState(this.#redis, sid))
   }
 
   /** Offers whatever of the account waits for a runner. One look at a time; who comes meanwhile shares the next one. */
@@ -66,8 +67,8 @@ export class Scheduler {
     return done
   }
 
-  async #index(account: string, sid: string): Promise<void> {
-    const state = await readState(this.#redis, sid)
+  /** Sends what it writes before it waits for anything. */
+  async #index(account: string, sid: string, state: SessionState | undefined): Promise<void> {
     if (state?.account !== account) return
     const { active, leases, waiting } = accountKeys(account)
     const isFree = state.holder === ''

@@ -68,6 +68,34 @@ describe('claim', () => {
     }
   })
 
+  test('L8: the answer carries what is read first, each entry as it is read, and the commands that wait', async () => {
+    await a.ask('claim', { sid })
+    const body = 'QUJD'.repeat(4)
+    const written = [...entries(20, body), entry('checkpoint', { body }), ...entries(20, body)]
+    await a.ask('append', { sid, epoch: 1, first: 2, entries: [...written, entry('snapshot', { body })] })
+    await a.ask('append', { sid, epoch: 1, first: 44, entries: entries(10, body) })
+    await a.ask('release', { sid, epoch: 1, status: 'idle' })
+    const sent = [await a.command(sid), await a.command(sid, { kind: 'stop' })]
+    const given = await b.ask('claim', { sid })
+    const seqs = given.entries?.map(({ seq }) => seq)
+    expect(seqs).toEqual([1, 2, 3, 4, 22, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55])
+    const all = (await b.ask('read', { sid, from: 1 })).entries
+    expect(given.entries).toEqual(all.filter(({ seq }) => seqs?.includes(seq)))
+    expect(given.commands?.map(({ n }) => n)).toEqual(sent.map(({ n }) => n))
+    expect(given.commands).toEqual((await b.ask('inbox', { sid })).commands)
+  })
+
+  test('L8: what is large is left out; the rest goes along', async () => {
+    await a.ask('claim', { sid })
+    const large = entry('event', { body: 'A'.repeat(100_000) })
+    await a.ask('append', { sid, epoch: 1, first: 2, entries: [large, entry('snapshot'), large, entry()] })
+    await a.ask('release', { sid, epoch: 1, status: 'idle' })
+    for (let n = 0; n < 2; n++) await a.command(sid, { body: 'A'.repeat(40_000) })
+    const given = await b.ask('claim', { sid })
+    expect(given.entries?.map(({ seq }) => seq)).toEqual([1, 2, 3, 5, 6, 7])
+    expect(given.commands).toBeUndefined()
+  })
+
   test('L1: a session of another account can not be claimed', async () => {
     const stranger = await RawPeer.signIn(relay)
     expect(await stranger.refused('claim', { sid })).toBe('no-session')

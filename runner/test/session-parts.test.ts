@@ -7,10 +7,14 @@ import { callDigest, EMPTY_CONVERSATION, extendConversation } from '@baton/share
 import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectRequest, Json, LlmInput, Message } from '@baton/shared/guest.ts'
 import { newAccount, newDevice, signDecision } from '@baton/shared/keys.ts'
+import type { BlobStore } from '@baton/shared/blobs.ts'
+import type { Entry } from '@baton/shared/protocol.ts'
+import { place, sealJson } from '@baton/shared/seal.ts'
+import { recentBlobs } from '../src/daemon/recent-blobs.ts'
 import type { Book } from '../src/session/book.ts'
 import { Checkpoints } from '../src/session/checkpoints.ts'
 import { Departure } from '../src/session/departure.ts'
-import { notice, type Draft } from '../src/session/journal.ts'
+import { Journal, notice, type Draft } from '../src/session/journal.ts'
 import type { Lease, SessionOptions } from '../src/session/options.ts'
 import { Conversations } from '../src/session/conversations.ts'
 import { objectionTo } from '../src/session/decisions.ts'
@@ -46,6 +50,84 @@ describe('the end of an agent while its session leaves', () => {
       expect.stringContaining('about the files'),
       expect.stringContaining('"done"'),
     ])
+  })
+})
+
+describe('what came with the claim', () => {
+  const key = new Uint8Array(32).fill(7)
+  const said = (seq: number, under = seq): Entry => ({
+    ...{ seq, epoch: 1, kind: 'event', at: 0, size: 0, blobs: [] },
+    body: sealJson(key, { type: 'said', data: seq }, place.entry('s', 'event', under)),
+  })
+  const journalOf = (given: Entry[], asked: number[]): Journal => {
+    const ask = async (_: string, { from }: { from: number }): Promise<unknown> => {
+      asked.push(from)
+      return { entries: Array.from({ length: 10 - from + 1 }, (_entry, i) => said(from + i)), tail: 10 }
+    }
+    const link = { ask, ready: async () => undefined } as unknown as RelayLink
+    const { signal: gone } = new AbortController()
+    return new Journal(link, { sid: 's', key, epoch: 2, tail: 10, gone, given })
+  }
+
+  it('L8: is not asked for again; holes are filled', async () => {
+    const asked: number[] = []
+    const journal = journalOf(
+      [1, 2, 4, 5, 6].map((seq) => said(seq)),
+      asked,
+    )
+    expect((await journal.at(4, 'event')).body.data).toBe(4)
+    expect(asked).toEqual([])
+    const seqs: number[] = []
+    for await (const { seq } of journal.read(1)) seqs.push(seq)
+    expect(seqs).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+    expect(asked).toEqual([3])
+    for await (const { seq } of journal.read(5)) seqs.push(seq)
+    expect(seqs.slice(10)).toEqual([5, 6, 7, 8, 9, 10])
+    expect(asked).toEqual([3, 7])
+  })
+
+  it('L8, I9: is believed no more than what is read: an entry moved to another place does not open', async () => {
+    const journal = journalOf([said(4, 3)], [])
+    await expect(journal.at(4, 'event')).rejects.toMatchObject({ code: 'cannot-open' })
+  })
+})
+
+describe('blobs that were here last', () => {
+  const key = new Uint8Array(32)
+  function counted(bytes_max: number): { blobs: BlobStore; fetched: string[] } {
+    const stored = new Map<string, Uint8Array>()
+    const fetched: string[] = []
+    const store: BlobStore = {
+      put: async (sid, _, plain) => {
+        stored.set(`${sid}/${plain[0]}`, plain)
+        return String(plain[0])
+      },
+      get: async (sid, _, hash) => {
+        fetched.push(`${sid}/${hash}`)
+        const plain = stored.get(`${sid}/${hash}`)
+        if (!plain) throw new BatonError('no-blob')
+        return plain
+      },
+    }
+    return { blobs: recentBlobs(store, bytes_max), fetched }
+  }
+
+  it('are not fetched again, stored or read; one of another session is', async () => {
+    const { blobs, fetched } = counted(100)
+    await blobs.put('s', key, new Uint8Array(10).fill(1))
+    expect((await blobs.get('s', key, '1'))[0]).toBe(1)
+    expect(fetched).toEqual([])
+    await expect(blobs.get('other', key, '1')).rejects.toMatchObject({ code: 'no-blob' })
+  })
+
+  it('make room for newer ones, those unused for longest first; what is larger than all room is not kept', async () => {
+    const { blobs, fetched } = counted(100)
+    for (const n of [1, 2]) await blobs.put('s', key, new Uint8Array(40).fill(n))
+    await blobs.get('s', key, '1')
+    await blobs.put('s', key, new Uint8Array(40).fill(3))
+    await blobs.put('s', key, new Uint8Array(101).fill(4))
+    for (const n of [1, 3, 2, 4, 4]) await blobs.get('s', key, String(n))
+    expect(fetched).toEqual(['s/2', 's/4', 's/4'])
   })
 })
 

@@ -253,7 +253,9 @@ export const ASKS = {
   },
   /**
    * Takes the lease. `snapshot`, `checkpoint`: seq of the newest such entry, 0 for none. `waited_ms`: since it had work and
-   * nobody held it; `moving`: it was let go for another runner. Refused: lease-held, placed-elsewhere.
+   * nobody held it; `moving`: it was let go for another runner. `entries`: what whoever takes a session up reads first, as far
+   * as it is small (relay/src/first-reads.ts): in order, with holes. `commands`: those that waited then, all or none of them.
+   * Refused: lease-held, placed-elsewhere.
    */
   claim: {
     with: sidOnly,
@@ -266,6 +268,8 @@ export const ASKS = {
       place: Placement,
       waited_ms: count,
       moving: v.boolean(),
+      entries: v.optional(v.array(Entry)),
+      commands: v.optional(v.array(Command)),
     }),
   },
   /** Writes entries `first`, first+1, … all or none (I1, I2). Refused: lease-lost, wrong-seq, already-consumed, no-blob. */

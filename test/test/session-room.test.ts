@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { callDigest } from '@baton/shared/digest.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { Opened } from '@baton/shared/entries.ts'
-import type { EffectRequest, Json, Pause } from '@baton/shared/guest.ts'
+import type { EffectRequest, GuestMessage, Json, Pause } from '@baton/shared/guest.ts'
 import { Loop } from '../src/loop.ts'
 import { ScriptHarness, type Program } from '../src/script-harness.ts'
 import { until } from '../src/until.ts'
@@ -11,14 +11,15 @@ import { until } from '../src/until.ts'
 const prompt = (id: number): EffectRequest => ({ id, kind: 'prompt', input: {} })
 const emit = (id: number, data: Json): EffectRequest => ({ id, kind: 'emit', input: { type: 'note', data } })
 
+const textOf = (message: GuestMessage): Json => (message.type === 'outcome' ? (message.result ?? null) : null)
+
 /** Tells that it got a prompt, for ever. */
 const echo: Program = function* () {
   yield {}
   let id = 0
   for (;;) {
     const message = yield { ask: [prompt(++id)] }
-    const told = message.type === 'outcome' ? (message.result ?? null) : null
-    yield { ask: [emit(++id, told), { id: ++id, kind: 'sleep', input: { ms: 0 } }] }
+    yield { ask: [emit(++id, textOf(message)), { id: ++id, kind: 'sleep', input: { ms: 0 } }] }
   }
 }
 
@@ -110,9 +111,17 @@ describe('a runner without room', () => {
       }
     }
     let isBusy = true
+    /** Once it has got its prompt, whoever is restored is the one that computes. */
+    const quick: Program = function* () {
+      yield {}
+      const message = yield { ask: [prompt(1)] }
+      isBusy = true
+      yield { ask: [emit(2, textOf(message)), prompt(3)] }
+      return null
+    }
     await using loop = await Loop.open({
       program: echo,
-      harness: () => (isBusy ? new Busy(echo) : new ScriptHarness(echo)),
+      harness: () => (isBusy ? new Busy(echo) : new ScriptHarness(quick)),
     })
     const { client } = loop
     const one = await loop.runner('one', {}, undefined, { capacity: 1, turn_ms: 0 })
@@ -121,10 +130,7 @@ describe('a runner without room', () => {
     isBusy = false
     const other = await loop.start(one.id)
     await client.command(other, 'prompt', { text: 'now' })
-    await client.untilEntries(other, 'the other one was told', (all) => {
-      isBusy = events(all, 'note').length > 0
-      return isBusy
-    })
+    await client.untilEntries(other, 'the other one was told', (all) => events(all, 'note').length > 0)
     await until('it computes again', () => computing > 1)
     const entries = await client.entries(sid)
     expect(leases(entries).slice(0, 3)).toEqual(['claimed', 'released', 'claimed'])

@@ -5,6 +5,7 @@ import { httpEngines, type EngineStore } from '@baton/shared/engines.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { AskGives, AskName, AskWith, PeerFrame } from '@baton/shared/protocol.ts'
 import type { RelayLink } from '../session/link.ts'
+import { recentBlobs } from './recent-blobs.ts'
 
 export class Link implements RelayLink {
   readonly connection: Connection
@@ -25,7 +26,7 @@ export class Link implements RelayLink {
       if (state.at !== 'open') throw new BatonError('offline')
       return state.welcome.token
     }
-    this.blobs = httpBlobs(options.origin, token)
+    this.blobs = recentBlobs(httpBlobs(options.origin, token))
     this.engines = httpEngines(options.origin, token, options.account)
   }
 

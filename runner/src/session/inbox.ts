@@ -16,6 +16,11 @@ export class Inbox {
     if (!this.#taken.has(command.n)) this.#waiting.set(command.n, command)
   }
 
+  /** Nothing was heard of it yet. */
+  isNew({ n }: Command): boolean {
+    return !this.#taken.has(n) && !this.#waiting.has(n)
+  }
+
   /** In order of number. */
   waiting(): Command[] {
     return [...this.#waiting.values()].toSorted((a, b) => a.n - b.n)

@@ -48,12 +48,21 @@ export class Journal {
   readonly epoch: number
   readonly #link: RelayLink
   readonly #gone: AbortSignal
+  /** What the relay gave along with the claim, by seq: opened only where it is read, and bound to its place like any other. */
+  readonly #given: ReadonlyMap<number, Entry>
   #tail: number
 
   /** `gone` aborts when the lease is known to be lost: nothing is written after that. */
   constructor(
     link: RelayLink,
-    lease: { sid: string; key: Uint8Array; epoch: number; tail: number; gone: AbortSignal },
+    lease: {
+      sid: string
+      key: Uint8Array
+      epoch: number
+      tail: number
+      gone: AbortSignal
+      given?: readonly Entry[]
+    },
   ) {
     this.#link = link
     this.sid = lease.sid
@@ -61,6 +70,7 @@ export class Journal {
     this.epoch = lease.epoch
     this.#tail = lease.tail
     this.#gone = lease.gone
+    this.#given = new Map((lease.given ?? []).map((entry) => [entry.seq, entry]))
   }
 
   /** Aborts when the lease is lost. */
@@ -98,7 +108,7 @@ export class Journal {
   async *read(from: number): AsyncGenerator<Opened> {
     let next = from
     while (next <= this.#tail) {
-      const page = await this.#page(next, LIMITS.read_entries)
+      const page = this.#givenFrom(next) ?? (await this.#page(next, LIMITS.read_entries))
       for (const entry of page) {
         if (entry.seq !== next) throw new BatonError('journal-gap', `(expected ${next}, got ${entry.seq})`)
         yield openEntry(this.key, this.sid, entry)
@@ -112,10 +122,18 @@ export class Journal {
 
   /** One entry of a known kind. Throws BatonError `journal-gap` when it is something else. */
   async at<K extends SealedKind>(seq: number, kind: K): Promise<OpenedOf<K>> {
-    const [entry] = await this.#page(seq, 1)
+    const entry = this.#given.get(seq) ?? (await this.#page(seq, 1))[0]
     if (entry?.seq !== seq || entry.kind !== kind)
       throw new BatonError('journal-gap', `(no ${kind} at ${seq})`)
     return openEntry(this.key, this.sid, entry) as OpenedOf<K>
+  }
+
+  /** The entries from `seq` on that are here, without a hole; undefined when that one is not. */
+  #givenFrom(seq: number): Entry[] | undefined {
+    const entries: Entry[] = []
+    for (let entry = this.#given.get(seq); entry; entry = this.#given.get(seq + entries.length))
+      entries.push(entry)
+    return entries.length > 0 ? entries : undefined
   }
 
   async #isOurs(first: number, entries: NewEntry[]): Promise<boolean> {

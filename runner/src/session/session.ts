@@ -34,7 +34,7 @@ type Happening =
   | { t: 'broke'; error: unknown }
   | { t: 'ended'; ended: Ended }
   | { t: 'write'; draft: Draft }
-  | { t: 'command'; command: Command }
+  | { t: 'commands'; commands: Command[] }
   | { t: 'stored'; stored: StoredFiles }
   | { t: 'leave' | 'due' | 'lost' }
 
@@ -52,6 +52,8 @@ export class Session {
   readonly #book: Book
   readonly #effects: Effects
   readonly #inbox = new Inbox()
+  /** Commands that were told of before the whole inbox was: what was sent before them may be missing. */
+  #early: Command[] | undefined = []
   #live: Live | undefined
   #busy = false
   #leave: Leaving | undefined
@@ -67,7 +69,8 @@ export class Session {
     const gone = this.#gone.signal
     const key = sessionKey(options.account, lease.sid)
     const { sid, epoch, seq: tail } = lease
-    const journal = new Journal(options.link, { sid, key, epoch, tail, gone })
+    const given = lease.entries ?? []
+    const journal = new Journal(options.link, { sid, key, epoch, tail, gone, given })
     const named = (): Record<string, string> | undefined => this.#live?.state.copied?.blobs
     const blobs = aliased(steadyBlobs(options.link, gone), named)
     const snapshots = new Snapshots(blobs, sid, key)
@@ -96,7 +99,8 @@ export class Session {
 
   /** A command arrived in the inbox. */
   command(command: Command): void {
-    this.#mailbox.post({ t: 'command', command })
+    if (this.#early) this.#early.push(command)
+    else this.#tell([command])
   }
 
   /** Lets the session go: to another runner, or because this one ends. Asked again, it hurries. `run` resolves when it is done. */
@@ -157,9 +161,7 @@ export class Session {
 
   async #run(): Promise<Ending> {
     const { lease } = this.#opening
-    const inbox = steady(this.#options.link, this.#gone.signal, () =>
-      this.#options.link.ask('inbox', { sid: this.sid }),
-    )
+    const inbox = this.#readInbox()
     // It is awaited below; when the restore fails first, nobody may be left to hear of it.
     inbox.catch(() => undefined)
     if (lease.snapshot > 0) {
@@ -167,7 +169,12 @@ export class Session {
       const { waited_ms, moving } = lease
       if (moving) happened('arrival', { blackout_ms: waited_ms + performance.now() - this.#claimed_at })
     }
-    for (const command of (await inbox).commands) this.#inbox.add(command)
+    // What came with the claim is all that there was then: no need to wait for the same again.
+    for (const command of lease.commands ?? (await inbox)) this.#inbox.add(command)
+    inbox.then(
+      (commands) => this.#tell(commands.filter((command) => this.#inbox.isNew(command))),
+      (error: unknown) => this.#mailbox.post({ t: 'broke', error }),
+    )
     while (this.#departure.ending === undefined) {
       try {
         await this.#advance()
@@ -179,6 +186,19 @@ export class Session {
       if (this.#departure.ending === undefined) await this.#handle(await this.#mailbox.take())
     }
     return this.#departure.ending
+  }
+
+  /** Asked after the claim, so that nothing is missed which was told of before there was anybody here to hear it. */
+  async #readInbox(): Promise<Command[]> {
+    const { link } = this.#options
+    const { commands } = await steady(link, this.#gone.signal, () => link.ask('inbox', { sid: this.sid }))
+    const all = [...commands, ...(this.#early ?? [])]
+    this.#early = undefined
+    return all
+  }
+
+  #tell(commands: Command[]): void {
+    if (commands.length > 0) this.#mailbox.post({ t: 'commands', commands })
   }
 
   /** Snapshot and tail disagree: the one before, down to the baseline, and all that follows is replayed (F29). */
@@ -210,8 +230,8 @@ export class Session {
       case 'write':
         await this.#append([happening.draft])
         return
-      case 'command':
-        this.#inbox.add(happening.command)
+      case 'commands':
+        happening.commands.forEach((command) => this.#inbox.add(command))
         return
       case 'stored':
         if (this.#leave) this.#leave.stored = happening.stored

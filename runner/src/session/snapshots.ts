@@ -1,6 +1,6 @@
 /** Snapshots at the relay: stores the guest's pages as sealed blobs, in chains of bounded length, and fetches them back. */
+import { createHash } from 'node:crypto'
 import type { BlobStore } from '@baton/shared/blobs.ts'
-import { sha256Hex } from '@baton/shared/bytes.ts'
 import type { SnapshotEntry } from '@baton/shared/journal.ts'
 import type { Harness, Snapshot } from '../harness.ts'
 
@@ -23,7 +23,7 @@ export class Snapshots {
   /** Fetches a snapshot's files, oldest first, ready for Harness.restore. */
   async fetch(entry: SnapshotEntry): Promise<Uint8Array[]> {
     const files = await Promise.all(entry.chain.map((blob) => this.#blobs.get(this.#sid, this.#key, blob)))
-    this.#chain = files.map((file, i) => ({ file: sha256Hex(file), blob: entry.chain[i] ?? '' }))
+    this.#chain = files.map((file, i) => ({ file: hashOf(file), blob: entry.chain[i] ?? '' }))
     return files
   }
 
@@ -35,4 +35,9 @@ export class Snapshots {
     this.#chain = [...this.#chain.slice(0, parent + 1), { file: snapshot.hash, blob }]
     return { snapshot, chain: this.#chain.map((link) => link.blob), bytes: snapshot.bytes.length }
   }
+}
+
+/** Hex. Node's own is many times faster than the one that browsers need. */
+function hashOf(file: Uint8Array): string {
+  return createHash('sha256').update(file).digest('hex')
 }
