@@ -16,6 +16,8 @@ export interface Page {
   tail: number
 }
 
+const BOX = Buffer.from('box')
+
 type StreamItem = [id: string, fields: string[]]
 
 /** Entries from `from` on: as many as there are, at most `limit`, and not more than fit a frame. */
@@ -27,7 +29,7 @@ export async function readPage(redis: Redis, sid: string, from: number, limit: n
   let fetch = FIRST_FETCH
   while (entries.length < limit && bytes < PAGE_BYTES) {
     const want = Math.min(fetch, limit - entries.length)
-    const items = await redis.xrange(journal, `${next}-0`, '+', 'COUNT', want)
+    const items = await redis.xrangeBuffer(journal, `${next}-0`, '+', 'COUNT', want)
     for (const item of items) {
       const entry = entryOf(item)
       bytes += entry.body.length + ENTRY_BYTES
@@ -50,7 +52,7 @@ export interface Range {
 
 /** A few entries that are known to be there. */
 export async function readRange(redis: Redis, sid: string, { from, to }: Range): Promise<Entry[]> {
-  const items = await redis.xrange(sessionKeys(sid).journal, `${from}-0`, `${to}-0`)
+  const items = await redis.xrangeBuffer(sessionKeys(sid).journal, `${from}-0`, `${to}-0`)
   return items.map(entryOf)
 }
 
@@ -71,15 +73,19 @@ function fieldsOf(list: string[]): Record<string, string> {
   return fields
 }
 
-function entryOf([id, list]: StreamItem): Entry {
-  const { epoch, kind, at, size, body = '', blobs, hint, consumes, lease } = fieldsOf(list)
+/** The body is stored as bytes, in `box`; earlier as text, in `body`. */
+function entryOf([id, list]: [id: Buffer, fields: Buffer[]]): Entry {
+  const texts = list.map((value, i) =>
+    value.toString(i % 2 === 1 && list[i - 1]?.equals(BOX) ? 'base64url' : 'utf8'),
+  )
+  const { epoch, kind, at, size, box, body = '', blobs, hint, consumes, lease } = fieldsOf(texts)
   return {
-    seq: numberOf(id),
+    seq: numberOf(id.toString()),
     epoch: Number(epoch),
     kind: kind as Entry['kind'],
     at: Number(at),
     size: Number(size),
-    body,
+    body: box ?? body,
     blobs: blobs ? blobs.split(' ') : [],
     ...(hint ? { hint: JSON.parse(hint) as Hint } : {}),
     ...(consumes ? { consumes: JSON.parse(consumes) as { n: number; id: string } } : {}),

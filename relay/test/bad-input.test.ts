@@ -209,7 +209,8 @@ describe('limits', () => {
         return true
       }
     }, 'it is refused')
-    expect(seq).toBeLessThanOrEqual(7)
+    // Fifteen thousand bytes each.
+    expect(seq).toBeLessThanOrEqual(8)
     expect(await peer.refused('command', { sid, id: newId(), kind: 'prompt', body: '' })).toBe(
       'storage-limit',
     )

@@ -229,6 +229,41 @@ describe('append', () => {
     expect(read).toEqual(Array.from({ length: total }, (_, i) => i + 1))
   })
 
+  test('J5: bodies are stored as bytes, whichever, and read as they were written; so are those stored as text before', async () => {
+    const bytes = [
+      Buffer.from(Uint8Array.from({ length: 256 }, (_, i) => i)),
+      Buffer.from('box'),
+      Buffer.from('body'),
+      Buffer.alloc(0),
+    ]
+    const bodies = bytes.map((box) => box.toString('base64url'))
+    await runner.ask(
+      'append',
+      append(
+        2,
+        bodies.map((body) => entry('event', { body })),
+      ),
+    )
+    const look = lookInto(redis)
+    const { state, journal } = sessionKeys(sid)
+    const earlier = 'epoch 1 kind event at 1 size 4 body Ym9keQ'.split(' ')
+    const rest = ['blobs', '', 'hint', '', 'consumes', '', 'lease', '']
+    await look.xadd(journal, '6-0', ...earlier, ...rest)
+    await look.hset(state, 'seq', 6)
+    const { entries: read } = await runner.ask('read', { sid, from: 2 })
+    expect(read.map(({ body }) => body)).toEqual([...bodies, 'Ym9keQ'])
+    expect(read.map(({ size }) => size)).toEqual([...bytes.map((box) => box.length), 4])
+    const [[, stored]] = (await look.xrangeBuffer(journal, '2-0', '2-0')) as [[Buffer, Buffer[]]]
+    expect(stored).toContainEqual(bytes[0])
+  })
+
+  test('J5: what would be read back as another text is refused', async () => {
+    for (const body of ['A', 'AB', 'ABCDE', 'Ym9keR']) {
+      expect([body, await runner.refused('append', append(2, entries(1, body)))]).toEqual([body, 'bad-frame'])
+    }
+    expect((await runner.ask('read', { sid, from: 2 })).entries).toEqual([])
+  })
+
   test('I2: Redis itself refuses a number that was used', async () => {
     await expect(lookInto(redis).xadd(sessionKeys(sid).journal, '1-0', 'kind', 'event')).rejects.toThrow(
       /equal or smaller/,

@@ -14,7 +14,7 @@
 --   first             seq of the first entry
 --   session_channel
 --   account_channel
---   entries...        kind, size, body, blobs (separated by spaces), hint (JSON or ''), status (or ''), n and id of the
+--   entries...        kind, size, box, blobs (separated by spaces), hint (JSON or ''), status (or ''), n and id of the
 --                     consumed command (or '' and ''): eight for each entry
 -- RETURNS
 --   ok seq at
@@ -60,14 +60,14 @@ end
 local seq, bytes, status, changes = tail, tonumber(state[7]), state[6], {}
 for base = HEAD, #ARGV - 1, WIDTH do
   seq = seq + 1
-  local kind, body, n = ARGV[base + 1], ARGV[base + 3], ARGV[base + 7]
+  local kind, box, n = ARGV[base + 1], ARGV[base + 3], ARGV[base + 7]
   local consumes = ''
   if n ~= '' then
     consumes = '{"n":' .. n .. ',"id":"' .. ARGV[base + 8] .. '"}'
     redis.call('XDEL', KEYS[3], n .. '-0')
   end
-  add_entry(KEYS[2], seq, ARGV[4], kind, now, ARGV[base + 2], body, ARGV[base + 4], ARGV[base + 5], consumes, '')
-  bytes = bytes + #body
+  add_entry(KEYS[2], seq, ARGV[4], kind, now, ARGV[base + 2], box, ARGV[base + 4], ARGV[base + 5], consumes, '')
+  bytes = bytes + #box
   if ARGV[base + 6] ~= '' then status = ARGV[base + 6] end
   if kind == 'snapshot' or kind == 'checkpoint' then
     changes[#changes + 1] = kind

@@ -18,10 +18,11 @@ local function has_work(status, inbox, newest, seen)
   return tonumber(newest) > tonumber(seen or 0) and redis.call('XLEN', inbox) > 0
 end
 
--- Writes one entry. All have the same fields in the same order, so that Redis stores the names once a node.
-local function add_entry(journal, seq, epoch, kind, at, size, body, blobs, hint, consumes, lease)
+-- Writes one entry. All have the same fields in the same order, so that Redis stores the names once a node. `box` is the body as
+-- bytes; entries of older versions have it as base64url, in `body`.
+local function add_entry(journal, seq, epoch, kind, at, size, box, blobs, hint, consumes, lease)
   redis.call('XADD', journal, string.format('%d-0', seq), 'epoch', epoch, 'kind', kind, 'at', at, 'size', size,
-    'body', body, 'blobs', blobs, 'hint', hint, 'consumes', consumes, 'lease', lease)
+    'box', box, 'blobs', blobs, 'hint', hint, 'consumes', consumes, 'lease', lease)
 end
 
 -- Writes a lease entry. `place`: JSON of the place, '' for none.
