@@ -6,18 +6,12 @@ import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectError, EffectRequest, GuestMessage, Json, Pause } from '@baton/shared/guest.ts'
 import type { Snapshot, SnapshotHeader } from '../harness.ts'
 import type { Baseline, HostFunction } from './baseline.ts'
-import { abi, checkFits, decodeSnapshot, encodeSnapshot, sha256, type SnapshotFile } from './codec.ts'
-import { globalsOf, type Value } from './exports.ts'
+import { abi, sha256, type SnapshotFile } from './codec.ts'
+import type { Value } from './exports.ts'
 import { Instance } from './instance.ts'
-import { applyPages, diffPages } from './pages.ts'
+import { Saving } from './saving.ts'
+import { Stack, type Slice } from './stack.ts'
 import { checkDelivery, checkRun, checkSave, type Entry, type State } from './state.ts'
-
-/** Loop iterations between two looks at the stop flag: some ten microseconds of JavaScript. */
-const fuelPerCheck = 2000
-/** The data structure of the unwound stack: two words at the start of its memory. */
-const stackHeaderBytes = 8
-
-export const memoryMaxDefault = 256 * 2 ** 20
 
 export interface GuestOptions {
   module: WebAssembly.Module
@@ -31,43 +25,35 @@ export interface GuestOptions {
   stackMax?: number
 }
 
-/** How long the guest may run before it is interrupted. Without limits it runs to its next pause. */
-export interface Slice {
-  shouldStop?(): boolean
-  /** Loop iterations. Exact: the same fuel stops the same guest at the same place. */
-  fuel?: number
-}
-
 /** How main has ended. */
 type Ended = { result: Json } | { error: EffectError }
-
-type Phase = 'host' | 'guest' | 'unwinding' | 'rewinding'
 
 export class Guest {
   readonly #options: GuestOptions
   readonly #instance: Instance
+  readonly #stack: Stack
+  readonly #saving: Saving
   #state: State = { name: 'quiescent' }
-  /** Who runs, so that an import knows whether it may unwind. */
-  #phase: Phase = 'host'
   #now = 0
   #asked: EffectRequest[] = []
   #askedChars = 0
-  #slice: Slice = {}
-  #fuelLeft = Infinity
   #blockOn: number | undefined
   #reply = ''
   #ended: Ended | undefined
-  /** Memory at the last snapshot, and that snapshot's hash. */
-  #parent: { memory: Uint8Array; hash: string } | undefined
 
   constructor(options: GuestOptions) {
     this.#options = options
-    this.#instance = new Instance(options.module, {
-      interrupt: () => this.#interrupted(),
+    const { module, baseline, memoryMax, stackMax } = options
+    this.#instance = new Instance(module, {
+      interrupt: () => this.#stack.interrupted(),
       call: (name, args) => this.#called(name, args),
       now: () => this.#now,
     })
-    this.#load(options.baseline.memory, options.baseline.globals)
+    const instance = this.#instance
+    const stack = new Stack(instance, stackMax)
+    this.#stack = stack
+    const bounds = memoryMax === undefined ? {} : { memoryMax }
+    this.#saving = new Saving({ instance, stack, baseline, header: this.header, ...bounds })
   }
 
   get state(): State {
@@ -76,7 +62,7 @@ export class Guest {
 
   /** Of the fuel that the last slice was given: what it left. */
   get fuelLeft(): number {
-    return this.#fuelLeft
+    return this.#stack.fuelLeft
   }
 
   /** Length of all that it has ever asked for. */
@@ -149,13 +135,11 @@ export class Guest {
   // --- running ---------------------------------------------------------------------------------------------------
 
   #go(entry: Entry | undefined, slice: Slice, rewind: boolean): Pause {
-    this.#slice = slice
-    this.#fuelLeft = slice.fuel ?? Infinity
     this.#state = { name: 'running', entry }
     return this.#guarded(() => {
       let next = entry
       let resume = rewind
-      if (!rewind) this.#firstFuel()
+      this.#stack.begin(slice, { isFresh: !rewind })
       for (;;) {
         if (next === undefined) {
           if (this.#ended !== undefined || this.#instance.exports.qjs_is_job_pending() === 0)
@@ -176,19 +160,11 @@ export class Guest {
   #enter(entry: Entry, rewind: boolean): number | undefined {
     const { exports } = this.#instance
     const { deliver, self, argv } = this.#options.baseline.handles
-    this.#phase = 'guest'
-    if (rewind) {
-      this.#phase = 'rewinding'
-      exports.asyncify_start_rewind(0)
-    }
-    const value =
-      entry === 'deliver' ? exports.qjs_call(deliver, self, 1, argv) : exports.qjs_execute_pending_job()
-    const ended = this.#phase as Phase
-    this.#phase = 'host'
-    if (ended === 'rewinding') throw new Error('the stack was not rewound to where it was unwound')
-    if (ended !== 'unwinding') return value
-    exports.asyncify_stop_unwind()
-    return undefined
+    return this.#stack.enter(
+      () =>
+        entry === 'deliver' ? exports.qjs_call(deliver, self, 1, argv) : exports.qjs_execute_pending_job(),
+      rewind,
+    )
   }
 
   #left(entry: Entry, value: number): void {
@@ -238,7 +214,6 @@ export class Guest {
       return body()
     } catch (cause) {
       if (cause instanceof BatonError) throw cause
-      this.#phase = 'host'
       const message = cause instanceof Error ? cause.message : String(cause)
       const code = /out of memory/i.test(message) ? 'guest-memory' : 'guest-trapped'
       return this.#fail({ code, message }, this.#takeAsked())
@@ -253,43 +228,6 @@ export class Guest {
 
   // --- imports ---------------------------------------------------------------------------------------------------
 
-  #interrupted(): void {
-    if (this.#phase === 'rewinding') {
-      this.#instance.exports.asyncify_stop_rewind()
-      this.#phase = 'guest'
-      this.#refuel()
-      return
-    }
-    if (this.#phase === 'guest' && (this.#fuelLeft <= 0 || this.#slice.shouldStop?.() === true))
-      this.#unwind()
-    else this.#refuel()
-  }
-
-  #refuel(): void {
-    const fuel = this.#phase === 'guest' ? Math.min(fuelPerCheck, this.#fuelLeft) : fuelPerCheck
-    if (this.#phase === 'guest') this.#fuelLeft -= fuel
-    this.#instance.exports.baton_fuel.value = fuel
-  }
-
-  /** What one job leaves is for the next one, so that an endless chain of short jobs is stopped like any loop. */
-  #firstFuel(): void {
-    this.#phase = 'guest'
-    this.#refuel()
-    this.#phase = 'host'
-  }
-
-  #unwind(): void {
-    const { exports } = this.#instance
-    const words = new DataView(exports.asyncify_memory.buffer)
-    const end = words.byteLength
-    const { stackMax = end - stackHeaderBytes } = this.#options
-    // It ends where its memory ends, so that a frame too many is out of bounds.
-    words.setUint32(0, end - stackMax, true)
-    words.setUint32(4, end, true)
-    this.#phase = 'unwinding'
-    exports.asyncify_start_unwind(0)
-  }
-
   #takeRequest(text: string): void {
     this.#asked.push(JSON.parse(text) as EffectRequest)
     this.#askedChars += text.length
@@ -297,40 +235,36 @@ export class Guest {
 
   #called(name: string, args: Value[]): Value {
     const instance = this.#instance
-    const { exports } = instance
-    const phase = this.#phase
-    if (phase === 'rewinding') {
-      exports.asyncify_stop_rewind()
-      this.#phase = 'host'
-      const reply = instance.newString(this.#reply)
-      this.#phase = 'guest'
-      this.#reply = ''
-      this.#refuel()
-      return reply
+    if (this.#stack.isRewinding) {
+      return this.#stack.rewound(() => {
+        const reply = instance.newString(this.#reply)
+        this.#reply = ''
+        return reply
+      })
     }
-    this.#phase = 'host'
-    let blocked = false
-    try {
-      const first = args[0] ?? 0
-      switch (name as HostFunction) {
-        case 'ask':
-          this.#takeRequest(instance.text(first))
-          return exports.qjs_get_undefined()
-        case 'sha256':
-          return instance.newString(sha256(instance.text(first)))
-        case 'end':
-          this.#ended ??= JSON.parse(instance.text(first)) as Ended
-          return exports.qjs_get_undefined()
-        case 'block':
-          this.#blockOn = exports.qjs_get_float64(first)
-          blocked = true
-          return 0
-        default:
-          return instance.throwInGuest(`there is no host function ${JSON.stringify(name)}`)
-      }
-    } finally {
-      this.#phase = phase
-      if (blocked) this.#unwind()
+    const value = this.#stack.asHost(() => this.#perform(name, args[0] ?? 0))
+    if (name === 'block') this.#stack.unwind()
+    return value
+  }
+
+  /** As the host: what this calls of the guest does not unwind. */
+  #perform(name: string, first: Value): Value {
+    const instance = this.#instance
+    const { exports } = instance
+    switch (name as HostFunction) {
+      case 'ask':
+        this.#takeRequest(instance.text(first))
+        return exports.qjs_get_undefined()
+      case 'sha256':
+        return instance.newString(sha256(instance.text(first)))
+      case 'end':
+        this.#ended ??= JSON.parse(instance.text(first)) as Ended
+        return exports.qjs_get_undefined()
+      case 'block':
+        this.#blockOn = exports.qjs_get_float64(first)
+        return 0
+      default:
+        return instance.throwInGuest(`there is no host function ${JSON.stringify(name)}`)
     }
   }
 
@@ -338,67 +272,16 @@ export class Guest {
 
   /** Saves a paused guest; `full`: relative to the baseline even when there is an earlier snapshot. */
   snapshot({ full = false }: { full?: boolean } = {}): Snapshot {
-    const state = checkSave(this.#state)
-    const { exports } = this.#instance
-    exports.baton_fuel.value = 0
-    const memory = this.#instance.bytes()
-    const parent = full ? undefined : this.#parent
-    const diff = diffPages(memory, parent?.memory ?? this.#options.baseline.memory)
-    const stack = this.#stack()
-    const header: SnapshotFile['header'] = {
-      ...this.header,
-      state: state.name,
-      ...(state.name === 'blocked' && { on: state.on }),
-      ...(parent !== undefined && { parent: parent.hash }),
-      host: {
-        ...(state.name !== 'quiescent' && { entry: state.entry }),
-        now: this.#now,
-        ...(this.#ended !== undefined && { ended: JSON.stringify(this.#ended) }),
-        memory: memory.length,
-        stack: stack.length,
-        pages: diff.pages.length,
-        globals: Object.fromEntries(globalsOf(exports).map(([name, global]) => [name, global.value])),
-      },
-    }
-    const bytes = encodeSnapshot({ header, stack, diff })
-    const hash = sha256(bytes)
-    this.#parent = { memory: memory.slice(), hash }
-    const { host: _, ...public_ } = header
-    return { header: public_ as SnapshotHeader, bytes, hash }
+    const ended = this.#ended === undefined ? {} : { ended: JSON.stringify(this.#ended) }
+    return this.#saving.save(checkSave(this.#state), { now: this.#now, full, ...ended })
   }
 
   /** Restores a fresh guest. `chain` runs from the oldest snapshot to the newest. Throws `snapshot-…`. */
   restore(chain: Uint8Array[]): Pause {
-    const files = chain.map((bytes) => ({ file: decodeSnapshot(bytes), hash: sha256(bytes) }))
-    const newest = files.at(-1)
-    if (newest === undefined) throw new BatonError('snapshot-foreign', '(no snapshot was given)')
-    let parent: string | undefined
-    for (const { file, hash } of files) {
-      checkFits(file.header as SnapshotHeader, this.header)
-      if (file.header.parent !== parent) {
-        const needs = file.header.parent ?? 'none'
-        throw new BatonError(
-          'snapshot-baseline',
-          `(it builds on snapshot ${needs}, but was given ${parent ?? 'none'})`,
-        )
-      }
-      parent = hash
-    }
-    try {
-      for (const { file } of files) {
-        this.#instance.reserve(file.diff.bytes)
-        applyPages(this.#instance.bytes(), file.diff)
-      }
-      this.#loadStack(newest.file)
-    } catch (cause) {
-      throw new BatonError('snapshot-torn', '(its pages do not fit)', { cause })
-    }
-    this.#parent = { memory: this.#instance.bytes().slice(), hash: newest.hash }
-    return this.#resumeAt(newest.file)
+    return this.#resumeAt(this.#saving.restore(chain))
   }
 
-  #resumeAt({ header }: SnapshotFile): Pause {
-    const { state, on, host } = header
+  #resumeAt({ state, on, host }: SnapshotFile['header']): Pause {
     this.#now = host.now
     if (host.ended !== undefined) this.#ended = JSON.parse(host.ended) as Ended
     const { entry } = host
@@ -411,36 +294,6 @@ export class Guest {
     }
     this.#state = { name: 'blocked', entry, on }
     return { state: 'blocked', on, asked: [] }
-  }
-
-  /** The used part of the unwound stack, its two words included; nothing when there is no stack. */
-  #stack(): Uint8Array {
-    if (this.#state.name === 'quiescent') return new Uint8Array()
-    const { buffer } = this.#instance.exports.asyncify_memory
-    return new Uint8Array(buffer.slice(0, new DataView(buffer).getUint32(0, true)))
-  }
-
-  #loadStack({ header, stack }: SnapshotFile): void {
-    const { buffer } = this.#instance.exports.asyncify_memory
-    new Uint8Array(buffer).set(stack)
-    const known = globalsOf(this.#instance.exports)
-    for (const [name, global] of known) {
-      const value = header.host.globals[name]
-      if (value === undefined) throw new RangeError(`the global ${name} is missing`)
-      global.value = value
-    }
-    this.#limitMemory()
-  }
-
-  #load(memory: Uint8Array, globals: Record<string, number>): void {
-    this.#instance.reserve(memory.length)
-    this.#instance.bytes().set(memory)
-    for (const [name, global] of globalsOf(this.#instance.exports)) global.value = globals[name] ?? 0
-    this.#limitMemory()
-  }
-
-  #limitMemory(): void {
-    this.#instance.exports.qjs_set_memory_limit(this.#options.memoryMax ?? memoryMaxDefault)
   }
 }
 
