@@ -240,6 +240,63 @@ describe('compaction', () => {
     expect(session.emitted('turn').find(({ state }) => state === 'end')).toMatchObject({ reason: 'error' })
   })
 
+  const TASK = 'ORIGINAL: leave secrets.txt alone'
+  async function tooLong(): Promise<Session> {
+    const session = new Session(main)
+    await session.prompt(TASK)
+    for (let n = 1; n <= 60; n++) {
+      await session.model([use(`t${n}`, 'read')], used(450 * n))
+      await session.answer('tool', fine(`result ${n} `.padEnd(1400, 'x')))
+    }
+    await session.fail('llm', 'context-full')
+    await session.settle()
+    expect(session.names.at(-1)).toMatch(/^apart/)
+    return session
+  }
+
+  test.each(['model-busy', 'context-full', 'stopped', 'empty'])(
+    'A8 I11: a summary of what was too long that ends with %s takes nothing from the conversation',
+    async (how) => {
+      const session = await tooLong()
+      const whole = session.of('main')
+      expect(whole).toHaveLength(121)
+      if (how === 'stopped') await session.stop()
+      else if (how === 'empty') await session.model([say(' ')])
+      else while ((await session.waiting())[0] === 'llm') await session.fail('llm', how)
+      expect(session.emitted('compacted')).toEqual([])
+      await session.prompt('again')
+      await session.settle()
+      expect(session.name).toBe('main')
+      expect(session.conversation.slice(0, 121)).toEqual(whole)
+      expect(session.last).toEqual([say('again')])
+    },
+  )
+
+  test('A8: what was too long is summed up from less and less, with what the user said at the beginning', async () => {
+    const session = await tooLong()
+    const first = tokensOf(session.conversation)
+    expect(textOf(session.conversation)).toContain(TASK)
+    await session.fail('llm', 'context-full')
+    await session.settle()
+    expect(tokensOf(session.conversation)).toBeLessThan(first * 0.6)
+    expect(textOf(session.conversation)).toMatch(/ORIGINAL.*result 60.*Summarise/)
+    await session.model([say('SUMMARY')])
+    await session.model([say('ok')])
+    expect(textOf(session.conversation)).toContain('SUMMARY')
+    expect(session.emitted('compacted')).toHaveLength(1)
+  })
+
+  test('A8: with nothing said there is nothing to compact, and the model is not asked', async () => {
+    const session = new Session(main)
+    await session.settle()
+    session.send({ type: 'compact', now: 3 })
+    expect(await session.waiting()).toEqual(['prompt'])
+    expect(session.emitted('note')).toEqual([{ message: 'There is nothing to compact yet.' }])
+    await session.prompt('go')
+    await session.model([say('ok')])
+    expect(session.names).toEqual(['main'])
+  })
+
   test('A8: a person may ask for it, while the agent works or waits', async () => {
     const session = new Session(main)
     await session.prompt('go')

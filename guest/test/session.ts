@@ -49,6 +49,7 @@ export class Session {
   ended: string | undefined
   readonly #deliver: (message: string) => void
   readonly #digests = new Map<string, string>()
+  readonly #known = new Map<string, Message[]>()
   readonly #waiting: EffectRequest[] = []
   /** The newest request to the model. */
   #request: LlmInput | undefined
@@ -187,6 +188,11 @@ export class Session {
     )
   }
 
+  /** What the model was sent of a conversation so far. */
+  of(name: string): Message[] {
+    return this.#known.get(name) ?? []
+  }
+
   /** The newest words to the model. */
   get last(): Content {
     return this.conversation.at(-1)?.content ?? []
@@ -194,18 +200,16 @@ export class Session {
 
   #extend(input: LlmInput): void {
     this.#request = input
-    if (input.conversation !== this.name) {
-      expect(this.names).not.toContain(input.conversation)
-      this.name = input.conversation
-      this.names.push(this.name)
-      this.conversation = []
-    }
+    this.name = input.conversation
+    if (!this.names.includes(this.name)) this.names.push(this.name)
+    this.conversation = this.of(this.name)
     expect(input.prior).toBe(this.conversation.length)
     const known = this.#digests.get(this.name) ?? EMPTY_CONVERSATION
     expect(input.follows).toBe(known)
     expect(input.add.reduce(extendConversation, known)).toBe(input.digest)
     this.#digests.set(this.name, input.digest)
     this.conversation = [...this.conversation, ...input.add]
+    this.#known.set(this.name, this.conversation)
     // F51 and all else that the API demands.
     const body = Buffer.from(JSON.stringify(requestOf(input, this.conversation)))
     expect(readRequest(body)).not.toHaveProperty('broken')

@@ -219,6 +219,20 @@ describe('conversations', () => {
     expect(known.extend(input([say('x'), say('y')], [say('b')]))).toBeUndefined()
   })
 
+  it('A8: those that a compaction ended are forgotten, the one at work never', () => {
+    const known = new Conversations(300)
+    const long = say('x'.repeat(200))
+    const named = (conversation: string, prior: Message[], add: Message[]): LlmInput => ({
+      ...{ ...input(prior, add), conversation },
+    })
+    for (const name of ['main', 'aside', 'main-2']) known.extend(named(name, [], [long]))
+    expect(known.names).toEqual(['aside', 'main-2'])
+    expect(known.extend(named('aside', [long], [long, long]))).toHaveLength(3)
+    expect(known.extend(named('main-3', [], [long]))).toHaveLength(1)
+    expect(known.names).toEqual(['main-3'])
+    expect(known.extend(named('aside', [long, long, long], [long]))).toBeUndefined()
+  })
+
   it('are refused when they are not what their digest says', () => {
     const lie = input([], [say('a')], digestOfAll([say('b')]))
     expect(() => new Conversations().extend(lie)).toThrow(expect.objectContaining({ code: 'bad-input' }))

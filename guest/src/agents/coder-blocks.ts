@@ -95,7 +95,7 @@ function shortBlock(block: Block, chars: number): Block {
 }
 
 /** Beginning and end of a text. */
-function cut(words: string, chars: number): string {
+export function cut(words: string, chars: number): string {
   if (words.length <= chars) return words
   const half = Math.floor(chars / 2)
   return `${words.slice(0, half)}\n[… left out …]\n${words.slice(-half)}`

@@ -4,7 +4,16 @@
  * on the way loses nothing.
  */
 import { EffectFailed, emit, type LlmResult, type Message } from 'baton'
-import { shortened, stringOf, text, tokensOf, withoutThinking, wordsOf, type Block } from './coder-blocks.ts'
+import {
+  cut,
+  shortened,
+  stringOf,
+  text,
+  tokensOf,
+  withoutThinking,
+  wordsOf,
+  type Block,
+} from './coder-blocks.ts'
 import type { Talk } from './coder-talk.ts'
 
 const REQUEST = `Summarise the conversation so far for yourself: it goes on from your summary, without the older messages. Do not call
@@ -19,6 +28,8 @@ const HEAD = 'The conversation became long and was compacted. Your summary of wh
 /** Tokens of messages that are kept word for word. */
 const KEPT_MAX = 30_000
 const SHORT_CHARS = 1500
+/** How often what is too long to be summed up is halved. */
+const TRIES_MAX = 4
 
 /**
  * Rejects with EffectFailed: `stopped`, or what the model failed with; then the conversation goes on as before. `todo`: the list as
@@ -36,30 +47,53 @@ export async function compact(talk: Talk, todo: string, { isFull = false } = {})
   emit('compacted', { before, after, conversation: talk.name, message })
 }
 
+/** In the conversation itself, whose beginning the service has cached; where that is too long to be sent, apart. */
 async function summaryOf(talk: Talk, isFull: boolean): Promise<string> {
-  if (isFull) squeeze(talk)
+  if (isFull) return summaryApart(talk)
   talk.addUser([text(REQUEST)])
-  let answer: LlmResult
   try {
-    answer = await talk.ask()
+    return wordsIn(await talk.ask())
   } catch (error) {
-    if (!isFull && error instanceof EffectFailed && error.code === 'context-full')
-      return summaryOf(talk, true)
     talk.addUser([text(WITHDRAWN)])
+    if (isTooLong(error)) return summaryApart(talk)
     throw error
   }
-  const words = answer.stop_reason === 'refusal' ? '' : wordsOf(answer.content)
-  if (words !== '') return words
-  talk.addUser([text(WITHDRAWN)])
-  throw new EffectFailed({ code: 'model-error', message: 'The model gave no summary of the conversation.' })
 }
 
-/** Half of what there is: what can't be sent whole is summed up from its outlines and its newest part. */
-function squeeze(talk: Talk): void {
-  const room = Math.min(talk.tokens, talk.window) / 2
-  const outlines = newest(shortened(plain(talk.messages), SHORT_CHARS), room)
+/**
+ * Of what can't be sent whole: of its outlines and its newest part. Half of it, and less where that is too much as well. It is asked for
+ * in a conversation of its own, so that whatever comes of it the one with the person is as it was.
+ */
+async function summaryApart(talk: Talk): Promise<string> {
+  let room = Math.min(talk.tokens, talk.window)
+  for (let tries = 1; ; tries++) {
+    room /= 2
+    const request: Message = { role: 'user', content: [text(REQUEST)] }
+    try {
+      return wordsIn(await talk.askApart([...outlineOf(plain(talk.messages), room), request]))
+    } catch (error) {
+      if (!isTooLong(error) || tries === TRIES_MAX) throw error
+    }
+  }
+}
+
+/** The newest messages, shortened; of the others what the user said in them: the task stands at the beginning. */
+function outlineOf(messages: readonly Message[], tokens: number): Message[] {
+  const outlines = newest(shortened(messages, SHORT_CHARS), (tokens * 3) / 4)
+  const left = messages.slice(0, messages.length - outlines.length)
+  const said = left.flatMap(({ role, content }) => (role === 'user' ? [wordsOf(content)] : []))
+  const words = said.filter((part) => part !== '').join('\n\n')
   // A conversation begins with the user.
-  talk.renew([{ role: 'user', content: [text('[Earlier messages were left out.]')] }, ...outlines])
+  const head = `[Earlier messages were left out.${words === '' ? ']' : ` The user said in them:]\n${cut(words, tokens / 2)}`}`
+  return [{ role: 'user', content: [text(head)] }, ...outlines]
+}
+
+const isTooLong = (error: unknown): boolean => error instanceof EffectFailed && error.code === 'context-full'
+
+function wordsIn({ stop_reason, content }: LlmResult): string {
+  const words = stop_reason === 'refusal' ? '' : wordsOf(content)
+  if (words !== '') return words
+  throw new EffectFailed({ code: 'model-error', message: 'The model gave no summary of the conversation.' })
 }
 
 /** Without thinking, and without requests for a summary that came to nothing. */

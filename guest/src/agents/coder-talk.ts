@@ -92,10 +92,20 @@ export class Talk {
   }
 
   /** Asks for the next answer; does not add it. Rejects with EffectFailed. */
-  async ask(): Promise<LlmResult> {
+  ask(): Promise<LlmResult> {
     const frame = this.#currentFrame()
+    return this.#ask(this.#talk, frame)
+  }
+
+  /** Asks in a conversation of its own, which ends with the answer; this one stays as it is. Rejects with EffectFailed. */
+  askApart(messages: readonly Message[]): Promise<LlmResult> {
+    const frame = this.#currentFrame()
+    return this.#ask(this.#begun('apart', messages), frame)
+  }
+
+  async #ask(talk: Conversation, frame: Frame): Promise<LlmResult> {
     const { model, effort, max_tokens } = start().settings
-    const result = await llm(this.#talk, {
+    const result = await llm(talk, {
       ...frame,
       ...(typeof model === 'string' && model !== '' && { model }),
       ...(EFFORTS.includes(effort) && { effort: effort as Effort }),
@@ -108,9 +118,14 @@ export class Talk {
 
   /** Goes on as a new conversation with these messages. */
   renew(messages: readonly Message[]): void {
-    this.#talk = conversation(`main-${++this.#count}`)
-    for (const message of withoutThinking(messages)) this.#talk.append(message)
+    this.#talk = this.#begun('main', messages)
     this.#measured = { tokens: 0, messages: 0 }
+  }
+
+  #begun(kind: 'main' | 'apart', messages: readonly Message[]): Conversation {
+    const begun = conversation(`${kind}-${++this.#count}`)
+    for (const message of withoutThinking(messages)) begun.append(message)
+    return begun
   }
 
   #currentFrame(): Frame {

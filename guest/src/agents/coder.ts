@@ -38,7 +38,8 @@ class Coder {
     const given = await this.#prompts.next()
     stopping.clear()
     if (given === 'compact') {
-      await this.#told(() => compact(this.#talk, this.#own.todo))
+      if (this.#talk.messages.length === 0) emit('note', { message: 'There is nothing to compact yet.' })
+      else await this.#told(() => compact(this.#talk, this.#own.todo))
       return
     }
     const turn = ++this.#turns
