@@ -270,6 +270,8 @@ export const SnapshotEntry = v.object({
   /** The mode then and how often it was changed, and the rules that people gave with decisions (F38). */
   mode: v.object({ value: Mode, revision: count }),
   rules: v.array(Rule),
+  /** Seq of the newest Stop; absent: there was none. */
+  stopped: v.optional(count),
   /** Seq of the `received` where a copied history ends; absent: the session began here. */
   copied: v.optional(count),
   agent: v.object({

@@ -7,7 +7,7 @@ import type { ApproveResult, EffectRequest, Json, Replay } from '@baton/shared/g
 import type { Intent } from '@baton/shared/journal.ts'
 import { LIMITS } from '@baton/shared/protocol.ts'
 import type { Draft } from './journal.ts'
-import type { Live } from './live.ts'
+import { isStop, type Live } from './live.ts'
 import { failureOf } from './perform.ts'
 import { objectionToCall, ruledDecision, type Policy } from './permissions.ts'
 import { digestOf, intentOf, type AwaitedRequest } from './requests.ts'
@@ -37,9 +37,7 @@ export function sortAsks(live: Live, now: number): { drafts: Draft[]; fresh: Awa
     live.requests.set(ask.id, ask)
     fresh.push(ask)
   }
-  const isStopping = live.state.queue.some(
-    ({ entry }) => entry.kind === 'received' && entry.body.kind === 'stop',
-  )
+  const isStopping = live.state.queue.some(isStop)
   const allowed: AwaitedRequest[] = []
   for (const request of fresh) {
     const refusal = refusalOf(live, request, isStopping)
@@ -133,13 +131,18 @@ function replayOf(live: Live, request: AwaitedRequest): Replay {
 
 /**
  * Effects with an intent and no outcome, left by a runner that is gone: `never` ones end as interrupted (I5), `safe` ones are
- * marked to start again, unless they failed too often. `unstarted`: the runner that let go had not come to them. Returns what to write.
+ * marked to start again, unless they failed too often or a person stopped them. `unstarted`: the runner that let go had not come
+ * to them. Returns what to write.
  */
 export function adoptOrphans(live: Live, now: number, unstarted: readonly number[] = []): Draft[] {
   const drafts: Draft[] = []
   for (const { seq, intent } of live.state.open.values()) {
     const { effect, kind, replay, attempt } = intent
     if (kind === 'prompt' || kind === 'approve') continue
+    if (seq < live.state.stopped && replay === 'safe') {
+      drafts.push(outcomeError(effect, now, new BatonError('stopped')))
+      continue
+    }
     // Time alone had to pass: nothing has started yet.
     const waited = kind === 'sleep' || (intent.retry !== undefined && intent.retry.not_before > now)
     const isUnstarted = replay === 'safe' && unstarted.includes(effect)

@@ -150,6 +150,7 @@ async function readState(
   state.approvals = new Map(entry.approvals.map(({ effect, digest }) => [effect, digest]))
   state.mode = { ...entry.mode }
   state.rules = [...entry.rules]
+  state.stopped = entry.stopped ?? 0
   for (const opened of tail) fold(state, opened)
   state.start = entry.start
 }

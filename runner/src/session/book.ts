@@ -75,6 +75,7 @@ export class Book {
       approvals: Array.from(live.state.approvals, ([effect, digest]) => ({ effect, digest })),
       mode: live.state.mode,
       rules: live.state.rules,
+      ...(live.state.stopped > 0 ? { stopped: live.state.stopped } : {}),
       ...(live.state.copied ? { copied: live.state.copied.seq } : {}),
       ...(unstarted.length > 0 ? { unstarted } : {}),
     }

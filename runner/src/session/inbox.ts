@@ -54,11 +54,15 @@ export function consume(command: Command, context: InboxContext): Consumption {
   try {
     return decide(command, context)
   } catch (error) {
-    const { id, n, device, kind } = command
-    const why = `A command of kind ${kind} could not be read and was dropped. ${explain(error)}`
-    const body: Received = { kind: 'unreadable', command: { kind }, why, id, device, now: context.now }
-    return { drafts: [{ kind: 'received', body, consumes: { n, id } }] }
+    return { drafts: [unreadable(command, error, context.now)] }
   }
+}
+
+/** What is written of a command that can't be applied by anybody. */
+export function unreadable({ id, n, device, kind }: Command, error: unknown, now: number): Draft {
+  const why = `A command of kind ${kind} could not be read and was dropped. ${explain(error)}`
+  const body: Received = { kind: 'unreadable', command: { kind }, why, id, device, now }
+  return { kind: 'received', body, consumes: { n, id } }
 }
 
 function decide(command: Command, context: InboxContext): Consumption {

@@ -88,6 +88,31 @@ export function nextOf({ pause, state }: Live): Deliverable | undefined {
   return state.queue[0]
 }
 
+/**
+ * Takes that message out of the queue. A guest that is blocked never hears of Stop; with the next prompt a turn begins that this
+ * Stop did not mean (H10).
+ */
+export function takeNext(live: Live): Deliverable | undefined {
+  const next = nextOf(live)
+  if (!next) return undefined
+  const { state } = live
+  const isOver = (other: Deliverable): boolean => beginsTurn(next) && isStop(other) && other.seq < next.seq
+  state.queue = state.queue.filter((other) => other !== next && !isOver(other))
+  return next
+}
+
+export function isStop({ entry }: Deliverable): boolean {
+  return entry.kind === 'received' && entry.body.kind === 'stop'
+}
+
+/** Is it the answer to `prompt`, not meant for a turn under way? */
+function beginsTurn({ entry }: Deliverable): boolean {
+  if (entry.kind !== 'outcome') return false
+  const { result } = entry.body
+  if (typeof result !== 'object' || result === null || Array.isArray(result)) return false
+  return typeof result['command'] === 'string' && result['steer'] !== true
+}
+
 /** Would the guest hear a message about this effect now? */
 export function listens(pause: Pause, effect: number): boolean {
   return pause.state === 'quiescent' || (pause.state === 'blocked' && pause.on === effect)

@@ -14,11 +14,11 @@ import { Book } from './book.ts'
 import { Departure } from './departure.ts'
 import { Effects, outcomeDraft, type Ended } from './effects.ts'
 import { aliased } from './copy.ts'
-import { consume, Inbox } from './inbox.ts'
+import { consume, Inbox, unreadable } from './inbox.ts'
 import { happened } from '../happenings.ts'
 import { arrived, Journal, notice, type Draft } from './journal.ts'
 import { storeFiles, type Leave, type Leaving, type StoredFiles } from './leaving.ts'
-import { listens, nextOf, type Live } from './live.ts'
+import { listens, nextOf, takeNext, type Live } from './live.ts'
 import { Mailbox } from './mailbox.ts'
 import { restore, start, type Opening } from './opening.ts'
 import type { Ending, Lease, SessionOptions } from './options.ts'
@@ -300,7 +300,8 @@ export class Session {
       this.#inbox.take(command)
       const { drafts } = consumption
       const isStop = consumption.next === 'stop'
-      if (!(await this.#consumed(isStop ? [...drafts, ...stopUnbegun(live, Date.now())] : drafts))) continue
+      const all = isStop ? [...drafts, ...stopUnbegun(live, Date.now())] : drafts
+      if (!(await this.#consumed(command, all))) continue
       if (isStop) this.#effects.stop()
       // Asked to come to where it is: it has arrived.
       if (consumption.next === 'leave' && this.#isHere(consumption.place)) await this.#append([arrived()])
@@ -311,14 +312,17 @@ export class Session {
     }
   }
 
-  /** Writes what a command became. False: somebody else had consumed it. */
-  async #consumed(drafts: Draft[]): Promise<boolean> {
+  /** Writes what a command became. False: it became nothing, or somebody else had consumed it. */
+  async #consumed(command: Command, drafts: Draft[]): Promise<boolean> {
     try {
       await this.#append(drafts)
       return true
     } catch (error) {
-      if (error instanceof BatonError && error.code === 'already-consumed') return false
-      throw error
+      if (!(error instanceof BatonError)) throw error
+      // What it refers to is not there: no other runner could do more with it (H6).
+      if (error.code === 'no-blob') await this.#append([unreadable(command, error, Date.now())])
+      else if (error.code !== 'already-consumed') throw error
+      return false
     }
   }
 
@@ -354,9 +358,8 @@ export class Session {
       this.#go(live, () => live.harness.run())
       return
     }
-    const next = nextOf(live)
+    const next = takeNext(live)
     if (next) {
-      live.state.queue.splice(live.state.queue.indexOf(next), 1)
       const message = await this.#book.messageOf(next)
       this.#go(live, () => live.harness.deliver(message))
       return
@@ -384,8 +387,9 @@ export class Session {
     const live = this.#live
     const open = live?.state.open.get(ended.effect)
     if (!live || !open) return
+    const isStopped = open.seq < live.state.stopped
     const retry = retryOf(ended.performed, open.intent, Date.now(), this.#options.retry_base_ms)
-    if (retry) {
+    if (retry && !isStopped) {
       const { attempt } = open.intent
       const { retry: _, ...intent } = open.intent
       const next = { ...intent, attempt: attempt + 1, now: Date.now(), retry }

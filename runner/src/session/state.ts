@@ -43,6 +43,8 @@ export interface SessionState {
   mode: { value: Mode; revision: number }
   /** Rules that people gave with decisions. */
   rules: Rule[]
+  /** Seq of the newest Stop. What had its intent before then is not begun again (H10). */
+  stopped: number
   /** Where the copied history ends that the session began with. */
   copied: (Copied & { seq: number }) | undefined
 }
@@ -61,6 +63,7 @@ export function emptyState(): SessionState {
     checkpoint: undefined,
     mode: { value: 'ask', revision: 0 },
     rules: [],
+    stopped: 0,
     copied: undefined,
   }
 }
@@ -116,6 +119,8 @@ function foldReceived(state: SessionState, seq: number, body: Received): void {
       if (body.late === undefined && body.command.always) state.rules.push(body.command.always)
       return
     case 'stop':
+      state.stopped = seq
+      break
     case 'settings':
     case 'compact':
     case 'document':
