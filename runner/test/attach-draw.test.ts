@@ -5,8 +5,9 @@ import type { ToolItem } from '@baton/shared/view/items.ts'
 import { EMPTY, type Transcript } from '@baton/shared/view/transcript.ts'
 import type { NamedSession } from '../src/cli/account.ts'
 import { chooseMode } from '../src/cli/attach/choices.ts'
-import { Acts, type Host } from '../src/cli/attach/act.ts'
+import { act } from '../src/cli/attach/act.ts'
 import { draw } from '../src/cli/attach/draw.ts'
+import type { Host } from '../src/cli/attach/host.ts'
 import { helpLines } from '../src/cli/attach/keys-help.ts'
 import type { AttachState } from '../src/cli/attach/state.ts'
 import { draftOf } from '../src/cli/term/editor.ts'
@@ -66,11 +67,10 @@ function bench(transcript: Partial<Transcript>, status: NamedSession['status'] =
     },
     ...{ switchTo: () => undefined, end: () => undefined, forget: () => undefined, redraw: () => undefined },
   } as unknown as Host
-  const acts = new Acts(host)
   return {
     ...{ host, state, sent, said },
-    press: (text) => acts.key({ text, pasted: false }),
-    name: (name) => acts.key({ name }),
+    press: (text) => act(host, { text, pasted: false }),
+    name: (name) => act(host, { name }),
     screen: (width, height = 24) => {
       const { lines } = draw(state, width, height, 0)
       for (const line of lines) expect(lineWidth(line)).toBeLessThanOrEqual(width)

@@ -1,7 +1,7 @@
 /** `baton attach`: a session in the terminal, live, as on the phone; on a screen, or in lines. */
 import { withAccount } from './account.ts'
 import { parseFor } from './args.ts'
-import type { Ending } from './attach/act.ts'
+import type { Ending } from './attach/host.ts'
 import { coloursOf } from './term/style.ts'
 
 interface Attached {

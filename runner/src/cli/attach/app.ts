@@ -5,9 +5,10 @@ import { namesOf, type AccountView, type Listed } from '../account.ts'
 import { draftOf, type Draft } from '../term/editor.ts'
 import { Screen } from '../term/screen.ts'
 import { painted, type Colours } from '../term/style.ts'
-import { Acts, type Ending, type Host } from './act.ts'
+import { act } from './act.ts'
 import { draw } from './draw.ts'
 import type { Drafts } from './drafts.ts'
+import type { Ending, Host } from './host.ts'
 import { LiveSession } from './live.ts'
 import type { AttachState } from './state.ts'
 
@@ -52,9 +53,8 @@ export class AttachApp implements Host {
         said: undefined,
       },
     }
-    const acts = new Acts(this)
     this.#screen = new Screen(process.stdin, process.stdout, {
-      onKey: (key) => acts.key(key),
+      onKey: (key) => act(this, key),
       onResize: () => this.redraw(),
       onHangup: () => this.end({ code: 0 }),
     })

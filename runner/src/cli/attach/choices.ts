@@ -9,7 +9,7 @@ import { inOrder } from '../account.ts'
 import { modeBody } from '../signed.ts'
 import { EFFORTS } from '../table.ts'
 import type { Line } from '../term/text.ts'
-import type { Host } from './act.ts'
+import type { Host } from './host.ts'
 import type { Choice } from './state.ts'
 
 export function read(host: Host, title: string, lines: (width: number) => readonly Line[]): void {

@@ -13,7 +13,7 @@ import { alwaysRule, decisionBody, endsPlanning, modeBody, ruleWords } from '../
 import { AFTER_PLAN } from '../table.ts'
 import { painted } from '../term/style.ts'
 import { clean } from '../term/text.ts'
-import type { Ending } from './act.ts'
+import type { Ending } from './host.ts'
 import { LiveSession } from './live.ts'
 import { callLines, itemLines } from './rows.ts'
 
