@@ -1,5 +1,5 @@
 /** One session's entries as they come, opened, from a cursor on, whatever becomes of the connection. */
-import type { BatonError } from '@baton/shared/errors.ts'
+import { BatonError } from '@baton/shared/errors.ts'
 import { Feed } from '@baton/shared/feed.ts'
 import { Delta } from '@baton/shared/journal.ts'
 import { openJson, place } from '@baton/shared/seal.ts'
@@ -42,6 +42,8 @@ export class Follow implements Disposable {
       view.onNotice((notice) => this.#feed.notice(notice)),
       view.onState((state) => {
         if (state.at === 'open') this.#feed.resume()
+        // No entry will ever come.
+        else if (state.at === 'refused') on.onRefused?.(new BatonError(state.code, state.message))
       }),
     ]
   }

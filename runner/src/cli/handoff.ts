@@ -1,6 +1,6 @@
 /** `baton handoff`: moves a session to another runner, and shows how it gets there. */
 import { BatonError } from '@baton/shared/errors.ts'
-import { poolTag } from '@baton/shared/keys.ts'
+import { newId, poolTag } from '@baton/shared/keys.ts'
 import type { Placement } from '@baton/shared/protocol.ts'
 import type { Read } from '@baton/shared/view/entry.ts'
 import { isTaking } from '@baton/shared/view/runners.ts'
@@ -10,6 +10,7 @@ import { duration, size } from '@baton/shared/view/units.ts'
 import { withAccount, type AccountView, type NamedRunner, type NamedSession } from './account.ts'
 import { parseFor } from './args.ts'
 import { Follow } from './follow.ts'
+import { ENDS, MoveReading, type Step } from './move-steps.ts'
 import { print } from './output.ts'
 import { meant } from './similar.ts'
 import { cleanLine, cut } from './term/text.ts'
@@ -36,12 +37,9 @@ export async function handoff(args: string[]): Promise<number> {
     }
     const say = sayer(values.json)
     const names = new Map(runners.map(({ device, about }) => [device, about.name]))
-    await followMove(
-      view,
-      session,
-      { where, label, nameOf: (device) => names.get(device) ?? device.slice(0, 8) },
-      say,
-    )
+    const nameOf = (device: string): string => names.get(device) ?? device.slice(0, 8)
+    const online = runners.some((runner) => runner.online && isTarget(runner, where))
+    await followMove(view, session, { where, label, online, nameOf }, say)
     return 0
   })
 }
@@ -67,12 +65,6 @@ export function targetOf(
   return { where: { pool: poolTag(view.identity.account, to) }, label: to }
 }
 
-type Step =
-  | { step: 'asked'; to: string; online: boolean }
-  | { step: 'waits'; for: string[] }
-  | { step: 'saved'; bytes: number }
-  | { step: 'expired' }
-  | { step: 'moved'; to: string }
 type Say = (step: Step, at_ms: number, words: string) => void
 
 function sayer(json: boolean | undefined): Say {
@@ -83,67 +75,67 @@ function sayer(json: boolean | undefined): Say {
 interface Move {
   where: Placement
   label: string
+  /** Is anybody there who may take it? */
+  online: boolean
   nameOf: (device: string) => string
 }
 
-/** Sends the move and resolves once another runner, or whoever takes it, has claimed the session. */
+/** Sends the move and resolves once another runner, or whoever takes it, has claimed the session, or it turns out to be there already. */
 async function followMove(view: AccountView, session: NamedSession, move: Move, say: Say): Promise<void> {
-  const { sid, seq } = session
-  const { where, label, nameOf } = move
+  const { sid, seq, holder } = session
+  const { where, label, online, nameOf } = move
   const began_at = performance.now()
-  const since = (): number => Math.round(performance.now() - began_at)
-  const moved = Promise.withResolvers<void>()
-  let told = Promise.resolve()
-  /** In order, though words may have to be looked up. */
+  const ended = Promise.withResolvers<void>()
+  const sent = Promise.withResolvers<void>()
+  let told = sent.promise
+  /** In order, though words may have to be looked up, and what was asked for comes first. */
   const tell = (step: Step, words: string | Promise<string>): void => {
-    const at_ms = since()
+    const at_ms = Math.round(performance.now() - began_at)
     told = told.then(async () => say(step, at_ms, await words))
   }
-  let isReleased = session.holder === undefined
-  let bytes: number | undefined
   /** A call by what it does. */
   const inWords = async (waits: string[]): Promise<string> => {
     const calls = waits.includes('tool') ? runningCalls(await view.transcript(sid).catch(() => EMPTY)) : []
     return waits.flatMap((what) => (what === 'tool' && calls.length > 0 ? calls : [what])).join(', ')
   }
-  const onEntry = (entry: Read): void => {
-    if (entry.kind === 'event' && entry.body.type === 'moving') {
-      const waits = waitsIn(entry.body.data)
-      if (waits.length > 0)
-        tell(
-          { step: 'waits', for: waits },
-          inWords(waits).then((words) => `waits until this has ended: ${words}`),
-        )
-    } else if (entry.kind === 'snapshot') {
-      bytes = entry.body.bytes
-    } else if (entry.kind === 'lease') {
-      const { change } = entry.lease
-      if (change === 'released') {
-        // Let go only after everything is stored.
-        const what = bytes === undefined ? 'nothing had changed' : size(bytes)
-        tell({ step: 'saved', bytes: bytes ?? 0 }, `saved: ${what}`)
-      } else if (change === 'expired') {
-        tell({ step: 'expired' }, 'its runner does not answer; the lease ran out')
+  const wordsOf = (step: Step): string | Promise<string> => {
+    switch (step.step) {
+      case 'asked':
+        return `asked to move to ${label}${step.online ? '' : ', which is not online: whoever else may take it does'}`
+      case 'waits':
+        return inWords(step.for).then((words) => `waits until this has ended: ${words}`)
+      case 'saved':
+        return `saved: ${step.bytes === 0 ? 'nothing had changed' : size(step.bytes)}`
+      case 'expired':
+        return 'its runner does not answer; the lease ran out'
+      case 'moved': {
+        const isOther = where.prefer !== undefined && step.to !== where.prefer
+        return `moved to ${nameOf(step.to)}${isOther ? ` (${label} did not take it)` : ''}`
       }
-      if (change !== 'claimed') isReleased = true
-      else if (isReleased) {
-        const to = nameOf(entry.lease.holder)
-        const other = where.prefer !== undefined && entry.lease.holder !== where.prefer
-        const instead = other ? ` (${label} did not take it)` : ''
-        tell({ step: 'moved', to }, `moved to ${to}${instead}`)
-        moved.resolve()
-      }
-    } else if (entry.kind === 'event' && entry.body.type === 'failed') {
-      moved.reject(new BatonError('session-ended', '(it failed before it could be moved)'))
+      case 'stays':
+        return `it is there already: ${nameOf(step.to)} is of ${label}`
     }
   }
-  using _follow = new Follow(view, sid, seq, { onEntry, onRefused: (error) => moved.reject(error) })
-  await view.command(sid, 'move', { label }, { place: where })
-  const { runners } = await view.list()
-  const { online } = { online: runners.some((runner) => runner.online && isTarget(runner, where)) }
-  const away = online ? '' : ', which is not online: whoever else may take it does'
-  tell({ step: 'asked', to: label, online }, `asked to move to ${label}${away}`)
-  await moved.promise
+  const command = newId()
+  const reading = new MoveReading(command, holder)
+  const onEntry = (entry: Read): void => {
+    try {
+      const step = reading.read(entry)
+      if (!step) return
+      tell('to' in step ? { ...step, to: nameOf(step.to) } : step, wordsOf(step))
+      if (ENDS.has(step.step)) ended.resolve()
+    } catch (error) {
+      ended.reject(error)
+    }
+  }
+  // Whatever fails below is told first.
+  ended.promise.catch(() => undefined)
+  using _follow = new Follow(view, sid, seq, { onEntry, onRefused: (error) => ended.reject(error) })
+  await view.command(sid, 'move', { label }, { place: where, id: command })
+  const asked: Step = { step: 'asked', to: label, online }
+  say(asked, Math.round(performance.now() - began_at), await wordsOf(asked))
+  sent.resolve()
+  await ended.promise
   await told
 }
 
@@ -158,9 +150,4 @@ export function runningCalls({ items }: Pick<Transcript, 'items'>): string[] {
 
 function isTarget({ device, tags }: NamedRunner, { prefer, pool }: Placement): boolean {
   return prefer === device || (pool !== undefined && tags.includes(pool))
-}
-
-function waitsIn(data: unknown): string[] {
-  if (typeof data !== 'object' || data === null || !('waits' in data) || !Array.isArray(data.waits)) return []
-  return data.waits.map((what) => (what === 'llm' ? 'the model’s answer' : String(what)))
 }

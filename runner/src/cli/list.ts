@@ -1,4 +1,5 @@
 /** `baton ls`: the sessions, once or as they change. */
+import { BatonError } from '@baton/shared/errors.ts'
 import type { RunnerInfo, SessionInfo } from '@baton/shared/protocol.ts'
 import { isLeaving } from '@baton/shared/view/runners.ts'
 import { ago } from '@baton/shared/view/units.ts'
@@ -116,7 +117,7 @@ function watch(
       }),
       // What was missed while the connection was away comes with a new list.
       view.onState((state) => {
-        if (state.at === 'refused') reject(new Error(state.message))
+        if (state.at === 'refused') reject(new BatonError(state.code, state.message))
         if (state.at !== 'open') return
         view.list().then(({ sessions: all }) => {
           sessions.clear()

@@ -341,7 +341,7 @@ export const TABLE = {
       },
       'no-wait': { type: 'boolean', what: 'return when the relay has the order' },
     },
-    more: 'Waits until the target has the session; Ctrl-C stops waiting, not the move.\n--json: one line a step: {"step": "asked" | "waits" | "saved" | "expired" | "moved", "at_ms", …}; with --no-wait one {"sid", "to"}.',
+    more: 'Waits until the target has the session; Ctrl-C stops waiting, not the move.\n--json: one line a step: {"step": "asked" | "waits" | "saved" | "expired" | "moved" | "stays", "at_ms", …}; with --no-wait one {"sid", "to"}.',
     load: (): Promise<Run> => import('./handoff.ts').then(({ handoff }) => handoff),
   },
   trace: {
