@@ -1,0 +1,71 @@
+/** What is said of one session on its screen: title, place, status. Pure. */
+import type { SessionInfo } from '@baton/shared/protocol.ts'
+import type { Transcript } from '@baton/shared/view/transcript.ts'
+import { movingWords } from '@baton/shared/view/words.ts'
+import type { OutboxItem } from './outbox.ts'
+
+/** The agent is through, or can't go on: the relay takes no more commands (`session-ended`). */
+export function hasEnded(session: SessionInfo | undefined): boolean {
+  return session?.status === 'done' || session?.status === 'failed'
+}
+
+/** Where the session runs, ran last, or shall run. */
+export function placeOf(
+  session: SessionInfo | undefined,
+  transcript: Transcript,
+  outbox: readonly OutboxItem[],
+): string | undefined {
+  if (session) return session.holder ?? transcript.lease?.holder ?? session.place.prefer
+  const created = outbox.find(({ ask }) => ask.what === 'create')
+  return created?.ask.what === 'create' ? created.ask.place.prefer : undefined
+}
+
+export function titleOf(
+  metaOf: (sid: string, sealed: string) => { title: string } | undefined,
+  session: SessionInfo | undefined,
+  outbox: readonly OutboxItem[],
+  sid: string,
+): string {
+  const created = outbox.find(({ ask }) => ask.what === 'create')
+  const meta = session?.meta ?? (created?.ask.what === 'create' ? created.ask.meta : undefined)
+  return (meta === undefined ? undefined : metaOf(sid, meta)?.title) ?? 'Session'
+}
+
+export function statusWords(
+  session: SessionInfo | undefined,
+  transcript: Transcript,
+  online: boolean | undefined,
+  place: string | undefined,
+  move_asked: OutboxItem | undefined,
+): string {
+  if (session?.status === 'done') return 'Done'
+  if (session?.status === 'failed') return 'Failed'
+  if (move_asked?.shown.as === 'move' && move_asked.state !== 'refused')
+    return `Moving to ${move_asked.shown.label}`
+  if (transcript.moving) return movingWords(transcript.moving)
+  if (!session) return 'Waits to be sent'
+  switch (session.status) {
+    case 'running':
+      if (!session.holder) return 'Waits for a runner'
+      return online === false ? `${place} does not answer` : 'Working'
+    case 'waiting':
+      return 'Waits for you'
+    case 'moving':
+      return 'Moving'
+    case 'idle':
+      return session.pending > 0 ? 'Waits for a runner' : 'Ready'
+  }
+}
+
+export function emptyWords(
+  view: { transcript: Transcript; refused?: unknown },
+  session: SessionInfo | undefined,
+  connected: boolean,
+  unsent: boolean,
+): string {
+  if (view.refused && !unsent) return 'This session is not in your account. It may have been removed.'
+  if (!connected && session && session.seq > 0)
+    return 'Not seen on this device yet. It loads when the connection is back.'
+  if (session && session.seq > view.transcript.seq) return 'Loading…'
+  return 'Nothing has happened yet.'
+}
