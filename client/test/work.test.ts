@@ -237,7 +237,7 @@ test('C11: what a plan’s Markdown would not show is shown as it was written', 
 })
 
 describe('prompts', () => {
-  test('C15: while the agent works a prompt queues or steers, as chosen; the choice is remembered', async () => {
+  test('C15: while the agent works a prompt queues, or steers when that is chosen for it; Stop stays in reach', async () => {
     await begin()
     await message().fill('after that')
     await page.getByText('Waits for the end of the turn').waitFor()
@@ -252,10 +252,13 @@ describe('prompts', () => {
     await button('Steer').click()
     await queued().getByText('Reaches the agent at its next step').waitFor()
     expect(await laptop.receive(sid, 'prompt')).toEqual({ text: 'no, this way', steer: true })
-    await page.reload()
     await message().fill('again')
-    await button('Steer').waitFor()
-    await radio('Queue').check()
+    // Steering is for one prompt.
+    expect(await radio('Queue').isChecked()).toBe(true)
+    await fits()
+    await button('Stop').click()
+    expect(await laptop.receive(sid, 'stop')).toEqual({})
+    expect(await message().inputValue()).toBe('again')
     await message().fill('')
   })
 

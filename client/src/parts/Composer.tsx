@@ -10,17 +10,13 @@ import {
   type ReactNode,
 } from 'react'
 import type { Said } from '../net/commands.ts'
-import { DELIVERIES, chooseDelivery, delivery, type Delivery } from '../store/delivery.ts'
+import { DELIVERIES, type Delivery } from '../store/delivery.ts'
 import { joined } from '../store/drafts.ts'
 import { PHOTOS_MAX, type Photo } from '../store/photos.ts'
 import { Icon } from './icons.tsx'
-import { useCell, useMedia, usePaired, useRemoved } from './hooks.ts'
+import { useMedia, usePaired, useRemoved } from './hooks.ts'
 import { DraftPhotos } from './Photos.tsx'
 import { unkeptWords } from './Unkept.tsx'
-
-/** What the button beside the text does. */
-export type Action =
-  { do: 'send'; label: 'Send' | 'New session' } | { do: 'deliver' } | { do: 'stop'; stopping: boolean }
 
 /**
  * The text a person types: kept as a draft on every keystroke (F15), given away only when `onSend` has made it durable.
@@ -30,8 +26,9 @@ export type Action =
 export function Composer({
   draft,
   placeholder,
-  action,
-  offer,
+  starts = false,
+  busy = false,
+  stopping = false,
   disabled: unable = false,
   children,
   onSend,
@@ -41,9 +38,12 @@ export function Composer({
   /** Name of the draft. */
   draft: string
   placeholder: string
-  action: (empty: boolean) => Action
-  /** The agent works: the person chooses whether a prompt queues or steers. */
-  offer?: boolean
+  /** What is sent begins a session. */
+  starts?: boolean
+  /** The agent works: it can be stopped, whatever is typed, and a prompt queues or steers. */
+  busy?: boolean
+  /** Stop was told and has not been heard. */
+  stopping?: boolean
   disabled?: boolean
   /** What stands below the text, beside the button. */
   children?: ReactNode
@@ -59,7 +59,8 @@ export function Composer({
   /** The same, for what ends later than the picture in which it began. */
   const held = useRef<readonly Photo[]>([])
   const [reading, setReading] = useState(0)
-  const how = useCell(delivery)
+  /** For the next prompt only: steering is never what one forgot to switch off. */
+  const [how, setHow] = useState<Delivery>('queue')
   /** The text took a second line beside the buttons, and has a line of its own until it is gone. */
   const [long, setLong] = useState(false)
   const touched = useRef(false)
@@ -67,10 +68,9 @@ export function Composer({
   const area = useRef<HTMLTextAreaElement>(null)
   const touch = useMedia('(pointer: coarse)')
   const empty = text.trim() === '' && photos.length === 0
-  const next = action(empty)
   const removed = useRemoved()
   const disabled = unable || removed !== undefined
-  const choosing = offer === true && !empty
+  const choosing = busy && !empty
   const layout = children ? '' : choosing || (long && text !== '') ? 'talk' : 'inline'
 
   useEffect(() => {
@@ -158,27 +158,25 @@ export function Composer({
 
   async function submit(event?: FormEvent): Promise<void> {
     event?.preventDefault()
-    if (next.do === 'stop') {
-      if (removed !== undefined) return
-      onStop?.()
-      return
-    }
     if (empty || disabled || reading > 0) return
     const sent = text
+    const steer = busy && how === 'steer'
     drafts.forget(draft)
     setText('')
     held.current = []
     setPhotos([])
     setProblem('')
+    setHow('queue')
     try {
       await onSend({
         text: sent.trim(),
         ...(photos.length > 0 && { photos }),
-        ...(next.do === 'deliver' && how === 'steer' && { steer: true }),
+        ...(steer && { steer }),
       })
     } catch (error) {
       setProblem(unkeptWords(error))
       change(sent)
+      if (steer) setHow('steer')
       held.current = photos
       setPhotos(photos)
     }
@@ -188,7 +186,7 @@ export function Composer({
     if (event.key !== 'Enter' || event.nativeEvent.isComposing || event.keyCode === COMPOSING) return
     if (event.metaKey || event.ctrlKey || (!touch && !event.shiftKey && !event.altKey)) {
       event.preventDefault()
-      if (next.do !== 'stop') void submit()
+      void submit()
     }
   }
 
@@ -221,7 +219,9 @@ export function Composer({
         <p className="small quiet means">{DELIVERIES.find((one) => one.delivery === how)?.means}</p>
       )}
       <div className="composer-foot">
-        <div className="composer-side">{choosing ? <DeliveryChoice /> : children}</div>
+        <div className="composer-side">
+          {choosing ? <DeliveryChoice how={how} onChoose={setHow} /> : children}
+        </div>
         <button
           type="button"
           className="icon-button attach"
@@ -241,28 +241,30 @@ export function Composer({
           aria-label="Photos to attach"
           onChange={(event) => void attach(event.target.files)}
         />
-        {next.do === 'stop' ? (
+        {busy && (
           <button
-            type="submit"
-            className="button stop"
+            type="button"
+            className={empty ? 'button stop' : 'icon-button stop'}
+            aria-label={stopping ? 'Stopping…' : 'Stop'}
             onMouseDown={keepFocus}
-            disabled={next.stopping || removed !== undefined}
+            onClick={onStop}
+            disabled={stopping || removed !== undefined}
           >
-            <Icon name="stop" size={20} />
-            {next.stopping ? 'Stopping…' : 'Stop'}
+            <Icon name="stop" size={empty ? 20 : 24} />
+            {empty && (stopping ? 'Stopping…' : 'Stop')}
           </button>
-        ) : (
+        )}
+        {!(busy && empty) && (
           <button
             type="submit"
             className="button primary"
-            {...(next.do === 'send' && next.label === 'New session'
-              ? { 'aria-label': 'Start new session' }
-              : {})}
+            aria-label={starts ? 'Start new session' : choosing ? nameOf(how) : 'Send'}
             onMouseDown={keepFocus}
             disabled={empty || disabled || reading > 0}
           >
-            {labelOf(next, how)}
-            <Icon name="up" size={18} />
+            {/* How it goes stands in the choice beside it. */}
+            {!choosing && (starts ? 'Start' : 'Send')}
+            <Icon name="up" size={choosing ? 22 : 18} />
           </button>
         )}
       </div>
@@ -270,25 +272,29 @@ export function Composer({
   )
 }
 
-function labelOf(next: Exclude<Action, { do: 'stop' }>, how: Delivery): string {
-  if (next.do === 'deliver') return how === 'steer' ? 'Steer' : 'Queue'
-  return next.label === 'New session' ? 'Start' : next.label
+function nameOf(how: Delivery): string | undefined {
+  return DELIVERIES.find((one) => one.delivery === how)?.name
 }
 
 /** Whether a prompt waits for the end of the turn or joins it. */
-function DeliveryChoice(): ReactElement {
-  const how = useCell(delivery)
+function DeliveryChoice({
+  how,
+  onChoose,
+}: {
+  how: Delivery
+  onChoose: (how: Delivery) => void
+}): ReactElement {
   return (
     <fieldset className="delivery">
       <legend className="only-read">While the agent works</legend>
       <div className="segments">
-        {DELIVERIES.map(({ delivery: other, name }) => (
-          <label key={other}>
+        {DELIVERIES.map(({ delivery, name }) => (
+          <label key={delivery}>
             <input
               type="radio"
               name="delivery"
-              checked={other === how}
-              onChange={() => chooseDelivery(other)}
+              checked={delivery === how}
+              onChange={() => onChoose(delivery)}
             />
             <span>{name}</span>
           </label>

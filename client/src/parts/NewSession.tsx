@@ -55,13 +55,7 @@ export function NewSession(): ReactElement {
 
   return (
     <>
-      <Composer
-        draft={NEW_SESSION}
-        placeholder="What should be done?"
-        action={() => ({ do: 'send', label: 'New session' })}
-        disabled={!use}
-        onSend={start}
-      >
+      <Composer draft={NEW_SESSION} placeholder="What should be done?" starts disabled={!use} onSend={start}>
         {use && runner ? (
           <>
             <Pick
