@@ -315,6 +315,11 @@ export const ERRORS = {
     todo: 'Wait until it rests, choose another folder, or give this session a work tree of its own.',
     status: 409,
   },
+  'workspace-busy': {
+    what: "The files on this machine can not make way for the session's now; nothing was lost.",
+    todo: 'Do what the message says, then go on with the session.',
+    status: 409,
+  },
   'workspace-unfit': {
     what: 'The folder can not be a workspace.',
     todo: 'Choose a folder that holds one piece of work.',

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { joinPaths, listPaths } from './byte-paths.ts'
 import type { GitProgram } from './git-program.ts'
 import { identity } from './identity.ts'
+import { moveTo } from './in-the-way.ts'
 import { isAncestor, readRef, type Repository } from './repository.ts'
 import type { Shadow } from './shadow.ts'
 import type { Checkpoint } from './workspace.ts'
@@ -81,6 +82,23 @@ export class Keeper {
     return told
   }
 
+  /**
+   * Files, links and folders that are in no checkpoint and lie where one has something else: `told` says where they will be once
+   * `move`, which may throw `workspace-busy`, has ended.
+   */
+  aside(root: string, paths: readonly string[]): { told: string[]; move: () => Promise<void> } {
+    if (paths.length === 0) return { told: [], move: async () => {} }
+    const place = this.#freePlace()
+    return {
+      told: [
+        `These lay where the session has something else, and are kept with all that is in them in ${place}: ${listPaths(paths)}.`,
+      ],
+      move: async () => {
+        for (const path of paths) await moveTo(root, path, place)
+      },
+    }
+  }
+
   /** Equal trees on equal parents give equal commits: the date is the parent's. */
   commit(tree: string, head: string, message: string, seconds: string): Promise<string> {
     const parent = head === '' ? [] : ['-p', head]
@@ -111,20 +129,25 @@ export class Keeper {
 
   /** Only the files that differ; deletions are in the sentence. */
   async #folder(tree: string, paths: readonly string[]): Promise<string> {
-    const { data, sid } = this.#options
-    let n = 1
-    const place = (): string => join(data, 'kept', `${sid.slice(0, 8)}-${n}`)
-    while (existsSync(place())) n++
-    await mkdir(place(), { recursive: true })
+    const place = this.#freePlace()
+    await mkdir(place, { recursive: true })
     const env = { GIT_INDEX_FILE: join(this.#shadow.dir, 'index.kept') }
     await this.#shadow.run(['read-tree', tree], { env })
     const present = new Set(
       (await this.#shadow.run(['ls-files', '-z'], { env })).toString('latin1').split('\0'),
     )
-    await this.#shadow.run(['checkout-index', '-f', '-z', '--stdin', `--prefix=${place()}/`], {
+    await this.#shadow.run(['checkout-index', '-f', '-z', '--stdin', `--prefix=${place}/`], {
       env,
       input: joinPaths(paths.filter((path) => present.has(path))),
     })
-    return place()
+    return place
+  }
+
+  #freePlace(): string {
+    const { data, sid } = this.#options
+    for (let n = 1; ; n++) {
+      const place = join(data, 'kept', `${sid.slice(0, 8)}-${n}`)
+      if (!existsSync(place)) return place
+    }
   }
 }

@@ -18,6 +18,7 @@ import { isAbsolute, join, relative } from 'node:path'
 import { BatonError } from '@baton/shared/errors.ts'
 import { fullPath, isText, joinPaths, listPaths, shownPath, splitPaths } from './byte-paths.ts'
 import { gitEnvironment, OFFLINE, type GitOptions, type GitProgram } from './git-program.ts'
+import type { Coming } from './in-the-way.ts'
 import { megabytes } from './megabytes.ts'
 import type { Repository } from './repository.ts'
 import { withoutStrays } from './strays.ts'
@@ -218,6 +219,19 @@ export class Shadow {
     const args = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', from, to]
     if (filter !== undefined) args.splice(1, 0, `--diff-filter=${filter}`)
     return splitPaths(await this.run(args))
+  }
+
+  /** What the second tree has otherwise than the first, or alone. */
+  async coming(from: string, to: string): Promise<Coming> {
+    const coming: Coming = { files: [], modules: [] }
+    if (from === to) return coming
+    const args = ['diff-tree', '-r', '-z', '--raw', '--no-renames', '--diff-filter=d', from, to]
+    const fields = (await this.run(args)).toString('latin1').split('\0')
+    for (let i = 0; i + 1 < fields.length; i += 2) {
+      const [, mode] = (fields[i] ?? '').split(' ')
+      coming[mode === '160000' ? 'modules' : 'files'].push(fields[i + 1] ?? '')
+    }
+    return coming
   }
 
   /**

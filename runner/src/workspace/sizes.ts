@@ -10,12 +10,24 @@ export interface Large {
   bytes: number
 }
 
-/** Sizes of those paths that are files or links. */
+/** Sizes of those paths that are files or links; not of what lies beyond a link, which is elsewhere. */
 export async function sizesOf(root: string, paths: readonly string[]): Promise<Map<string, number>> {
   const sizes = new Map<string, number>()
+  const folders = new Map([['', true]])
+  const isBelowFolders = (path: string): boolean => {
+    const folder = path.slice(0, Math.max(0, path.lastIndexOf('/')))
+    const known = folders.get(folder)
+    if (known !== undefined) return known
+    const isFolder =
+      isBelowFolders(folder) &&
+      (lstatSync(fullPath(root, folder), { throwIfNoEntry: false })?.isDirectory() ?? false)
+    folders.set(folder, isFolder)
+    return isFolder
+  }
   for (const [n, path] of paths.entries()) {
     // Synchronous calls are much faster for many files; in between others have their turn.
     if (n % 500 === 499) await new Promise((resume) => setImmediate(resume))
+    if (!isBelowFolders(path)) continue
     const info = lstatSync(fullPath(root, path), { throwIfNoEntry: false })
     if (info?.isFile() || info?.isSymbolicLink()) sizes.set(path, info.size)
   }
