@@ -109,4 +109,7 @@ test('a runner that is leaving is named as such, comes last, and begins nothing 
     'Any of cloud: 1 online',
   ])
   expect(defaultsOf(runners, {})?.runner).toBe('staying')
+  // Used last, it is not chosen by itself; picked by a person, it is.
+  expect(defaultsOf(runners, { runner: 'going' })?.runner).toBe('staying')
+  expect(defaultsOf(runners, { runner: 'staying' }, 'going')?.runner).toBe('going')
 })

@@ -164,9 +164,13 @@ describe('a session that has ended', () => {
       'the workspace is chosen',
       async () => (await page.getByLabel('Workspace').inputValue()) === '/home/ada/docs',
     )
+    await message().fill('')
     await page.goto(`${ground.origin}/s/${sid}`)
     await button('New session like this').waitFor()
     expect(await page.getByText('and the changelog').count()).toBe(0)
+    await button('New session like this').click()
+    await until('its prompt is there', async () => (await message().inputValue()) === 'Finish it')
+    await message().fill('')
   })
 
   test('C8: a prompt that was too late is refused in words, and goes back to the draft', async () => {

@@ -45,7 +45,8 @@ test('C9: what needs a person, what runs and what is parked stand apart, newest 
     meta,
     [],
   )
-  expect(sids(rows['needs-you'])).toEqual(['broken', 'asks'])
+  // What failed waits for nothing: it stands below.
+  expect(sids(rows['needs-you'])).toEqual(['asks', 'broken'])
   expect(sids(rows.running)).toEqual(['moves', 'woken', 'busy'])
   expect(sids(rows.parked)).toEqual(['over', 'idle'])
 })
@@ -59,6 +60,14 @@ test('C9: a session that only this device knows yet is listed, also between crea
   const acknowledged: OutboxItem = { ...created, state: 'acknowledged' }
   expect(inboxRows([], meta, [acknowledged, prompt]).running).toMatchObject([{ sid: 'new', unsent: 1 }])
   expect(inboxRows([session('new', 'idle')], meta, [acknowledged]).parked).toHaveLength(1)
+})
+
+test('C9: an ended session can be dismissed from the list; one that goes on stays, whatever was said', () => {
+  const sessions = [session('broken', 'failed'), session('over', 'done'), session('asks', 'waiting')]
+  const rows = inboxRows(sessions, meta, [], new Set(['broken', 'asks']))
+  expect(sids(rows.dismissed)).toEqual(['broken'])
+  expect(sids(rows['needs-you'])).toEqual(['asks'])
+  expect(sids(rows.parked)).toEqual(['over'])
 })
 
 test('a refused message brings its session to the top', () => {

@@ -25,6 +25,7 @@ import * as v from 'valibot'
 import { Cell } from '../store/cell.ts'
 import type { Database, Seen } from '../store/db.ts'
 import type { Approval } from '@baton/shared/view/items.ts'
+import { Dismissed } from '../store/dismissed.ts'
 import { merged, type Runner, type NamedDevice } from '../store/account.ts'
 // What reads journals is not needed for the first picture; it comes with the session's screen.
 import type { Live } from './live.ts'
@@ -49,6 +50,7 @@ export class Hub {
   readonly listed = new Cell(false)
   /** What waiting sessions wait for, by sid. */
   readonly glances = new Cell<ReadonlyMap<string, readonly Approval[]>>(new Map())
+  readonly dismissed: Dismissed
   readonly outbox: Sender
   readonly blobs: HttpBlobs
   readonly account: Account
@@ -68,6 +70,7 @@ export class Hub {
     this.account = account
     this.device = device
     this.#db = db
+    this.dismissed = new Dismissed(db)
     this.#connection = new Connection({
       origin,
       account,
@@ -90,6 +93,7 @@ export class Hub {
   async start(): Promise<void> {
     const seen = await this.#db.get('seen', 'account').catch(() => undefined)
     if (seen) this.seen.set(seen)
+    await this.dismissed.load()
     await this.outbox.load()
     this.#connection.start()
   }

@@ -10,7 +10,16 @@ import { unkeptWords } from './Unkept.tsx'
  * Stands in the composer's place when a session takes no more prompts. A draft that was there stays, and goes into the new
  * session's draft with the button.
  */
-export function Ended({ draft, like }: { draft: string; like: LastUsed | undefined }): ReactElement {
+export function Ended({
+  draft,
+  like,
+  said,
+}: {
+  draft: string
+  like: LastUsed | undefined
+  /** The session's first prompt, which another one like it begins with. */
+  said: string | undefined
+}): ReactElement {
   const { db, drafts } = usePaired()
   const [text, setText] = useState('')
   const [photos, setPhotos] = useState<readonly Photo[]>([])
@@ -33,6 +42,8 @@ export function Ended({ draft, like }: { draft: string; like: LastUsed | undefin
     setProblem('')
     try {
       if (like) await db.put('last', like, 'new-session')
+      if (!has_draft && said !== undefined && (await drafts.load(NEW_SESSION)) !== said)
+        drafts.save(draft, said)
       await drafts.move(draft, NEW_SESSION)
       navigate('/')
     } catch (error) {

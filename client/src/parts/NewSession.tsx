@@ -12,10 +12,24 @@ import { usePaired, useRunners } from './hooks.ts'
 
 const ModeSheet = lazy(() => import('./ModeSheet.tsx'))
 
-/** What a new session starts with: what was used last where it still exists, else the first runner that is online. */
-export function defaultsOf(runners: readonly Runner[], last: Partial<LastUsed>): LastUsed | undefined {
+/**
+ * What a new session starts with: the runner that was picked; else the one used last, if it takes sessions now; else one that
+ * does, if possible with the same workspace.
+ */
+export function defaultsOf(
+  runners: readonly Runner[],
+  last: Partial<LastUsed>,
+  picked?: string,
+): LastUsed | undefined {
   const able = runners.filter((runner) => (runner.about?.workspaces.length ?? 0) > 0)
-  const runner = able.find(({ device }) => device === last.runner) ?? able.find(isTaking) ?? able[0]
+  const taking = able.filter(isTaking)
+  const runner =
+    able.find(({ device }) => device === picked) ??
+    taking.find(({ device }) => device === last.runner) ??
+    taking.find(({ about }) => about?.workspaces.some(({ path }) => path === last.workspace)) ??
+    taking[0] ??
+    able.find(({ device }) => device === last.runner) ??
+    able[0]
   const workspaces = runner?.about?.workspaces ?? []
   const workspace = workspaces.find(({ path }) => path === last.workspace) ?? workspaces[0]
   if (!runner || !workspace) return undefined
@@ -34,15 +48,16 @@ export function sameAgain(runners: readonly Runner[], old: Partial<LastUsed>): L
 export function NewSession(): ReactElement {
   const { hub, db } = usePaired()
   const runners = useRunners()
+  const [last, setLast] = useState<Partial<LastUsed>>({})
   const [chosen, setChosen] = useState<Partial<LastUsed>>({})
   const [choosing, setChoosing] = useState(false)
   useEffect(() => {
     void db
       .get('last', 'new-session')
-      .then((last) => last && setChosen((now) => ({ ...last, ...now })))
+      .then((used) => used && setLast(used))
       .catch(() => undefined)
   }, [db])
-  const use = defaultsOf(runners, chosen)
+  const use = defaultsOf(runners, { ...last, ...chosen }, chosen.runner)
   const runner = runners.find(({ device }) => device === use?.runner)
 
   async function start(said: Said): Promise<void> {

@@ -25,7 +25,7 @@ import { joined } from '../store/drafts.ts'
 import type { NewOutboxItem } from '../store/outbox.ts'
 import { photosOf, type Photo } from '../store/photos.ts'
 import { alwaysOf } from '../store/rule-words.ts'
-import { emptyWords, hasEnded, placeOf, statusWords, titleOf } from '../store/session.ts'
+import { emptyWords, firstPrompt, hasEnded, placeOf, statusWords, titleOf } from '../store/session.ts'
 
 /** A session that is on screen; `wide`: the list stands beside it. */
 export function Session({ sid, wide }: { sid: string; wide: boolean }): ReactElement {
@@ -108,6 +108,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
     ...(meta && { workspace: meta.workspace, mode: meta.mode }),
   })
   const mode = taps.mode ?? meta?.mode
+  const said = firstPrompt(transcript, outbox) ?? view.waiting[0]?.text
   const todos = readTodos(transcript.documents.get('todo')?.value ?? null)
   const todo = todos && todoWords(todos)
   const unsent_prompt = outbox.some(({ shown }) => shown.as === 'prompt')
@@ -203,7 +204,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
             onDiscard={discard}
           />
           {unknown ? null : ended ? (
-            <Ended key={returned} draft={sid} like={like} />
+            <Ended key={returned} draft={sid} like={like} said={said} />
           ) : (
             <Composer
               draft={sid}

@@ -1,8 +1,8 @@
-import type { ReactElement } from 'react'
+import { useState, type ReactElement } from 'react'
 import { ConnectionDot } from '../parts/ConnectionBar.tsx'
 import { useCell, useNow, usePaired, useRunners } from '../parts/hooks.ts'
 import { HomeBar } from '../parts/HomeBar.tsx'
-import { Mark } from '../parts/icons.tsx'
+import { Icon, Mark } from '../parts/icons.tsx'
 import { Link } from '../parts/Link.tsx'
 import { NewSession } from '../parts/NewSession.tsx'
 import { nameOf } from '../store/account.ts'
@@ -15,8 +15,9 @@ import { ago, lastPart } from '@baton/shared/view/units.ts'
 const PARTS: readonly [Part, string][] = [
   ['needs-you', 'Needs you'],
   ['running', 'Running'],
-  ['parked', 'Parked'],
+  ['parked', 'Not running'],
 ]
+const PARTS_ALL: readonly [Part | 'dismissed', string][] = [...PARTS, ['dismissed', 'Dismissed here']]
 
 /** The inbox. `current`: the session that stands beside it on a wide screen. */
 export function Sessions({ current }: { current?: string | undefined }): ReactElement {
@@ -28,8 +29,12 @@ export function Sessions({ current }: { current?: string | undefined }): ReactEl
   const moved = useCell(drafts.moved)
   const runners = useRunners()
   const now = useNow()
-  const parts = inboxRows(seen.sessions, hub.metaOf, outbox)
-  const none = PARTS.every(([part]) => parts[part].length === 0)
+  const dismissed = useCell(hub.dismissed.sids)
+  const [all, setAll] = useState(false)
+  const parts = inboxRows(seen.sessions, hub.metaOf, outbox, dismissed)
+  const gone = parts.dismissed.length
+  const none = gone === 0 && PARTS.every(([part]) => parts[part].length === 0)
+  const shown: typeof PARTS_ALL = all && gone > 0 ? PARTS_ALL : PARTS
   return (
     <div className="screen">
       <header className="head">
@@ -51,7 +56,7 @@ export function Sessions({ current }: { current?: string | undefined }): ReactEl
             )}
           </div>
         )}
-        {PARTS.map(([part, title]) =>
+        {shown.map(([part, title]) =>
           parts[part].length === 0 ? null : (
             <section key={part} aria-label={title}>
               <h2 className="part">
@@ -59,7 +64,7 @@ export function Sessions({ current }: { current?: string | undefined }): ReactEl
               </h2>
               <ul role="list" className="rows">
                 {parts[part].map((row) => (
-                  <li key={row.sid}>
+                  <li key={row.sid} className={row.ended ? 'with-action' : undefined}>
                     <SessionRow
                       row={row}
                       now={now}
@@ -68,11 +73,26 @@ export function Sessions({ current }: { current?: string | undefined }): ReactEl
                       runner={row.holder ? nameOf(row.holder, runners) : undefined}
                       away={runners.some(({ device, online }) => device === row.holder && !online)}
                     />
+                    {row.ended && (
+                      <button
+                        type="button"
+                        className="icon-button quiet"
+                        aria-label={`${part === 'dismissed' ? 'Put back' : 'Dismiss'} ${row.title}`}
+                        onClick={() => hub.dismissed.set(row.sid, part !== 'dismissed')}
+                      >
+                        <Icon name={part === 'dismissed' ? 'up' : 'cross'} size={18} />
+                      </button>
+                    )}
                   </li>
                 ))}
               </ul>
             </section>
           ),
+        )}
+        {gone > 0 && (
+          <button type="button" className="button bare" onClick={() => setAll(!all)}>
+            {all ? 'Hide dismissed' : `Show dismissed (${gone})`}
+          </button>
         )}
       </main>
       <NewSession key={moved} />

@@ -30,6 +30,8 @@ interface Schema extends DBSchema {
   /** Beside the draft of the same name. */
   photos: { key: string; value: Photo[] }
   outbox: { key: string; value: OutboxItem }
+  /** Sessions put out of sight here, and when: milliseconds since 1970. */
+  dismissed: { key: string; value: number }
   entries: { key: [sid: string, seq: number]; value: Entry }
 }
 
@@ -39,9 +41,10 @@ const NAME = 'baton'
 
 /** Rejects when the browser forbids storage, e.g. in some private windows. */
 export function openDatabase(): Promise<Database> {
-  return openDB<Schema>(NAME, 2, {
+  return openDB<Schema>(NAME, 3, {
     upgrade(db, before) {
       if (before < 2) db.createObjectStore('photos')
+      if (before < 3) db.createObjectStore('dismissed')
       if (before >= 1) return
       db.createObjectStore('identity')
       db.createObjectStore('seen')

@@ -31,6 +31,13 @@ export function titleOf(
   return (meta === undefined ? undefined : metaOf(sid, meta)?.title) ?? 'Session'
 }
 
+/** What the session was asked first; what waits here counts, when nothing was heard. */
+export function firstPrompt(transcript: Transcript, outbox: readonly OutboxItem[]): string | undefined {
+  const heard = transcript.items.find((item) => item.kind === 'prompt')
+  const queued = outbox.find(({ shown }) => shown.as === 'prompt')?.shown
+  return heard?.text ?? (queued?.as === 'prompt' ? queued.text : undefined)
+}
+
 export function statusWords(
   session: SessionInfo | undefined,
   transcript: Transcript,
