@@ -23,7 +23,7 @@ const claim: Handler<'claim'> = async ({ redis, scheduler, options, background }
   const { account, device } = peer.identity
   const { state, journal, partial, offers } = sessionKeys(sid)
   const ttl_ms = options.lease_ms
-  const [code, epoch, seq, snapshot, checkpoint, place, waited_ms, status] = await run(
+  const [code, epoch, seq, snapshot, checkpoint, place, waited_ms, status, left] = await run(
     redis,
     'claim',
     { state, journal, partial, offers },
@@ -53,6 +53,7 @@ const claim: Handler<'claim'> = async ({ redis, scheduler, options, background }
     place: JSON.parse(String(place)) as Placement,
     waited_ms: Number(waited_ms),
     moving: status === 'moving',
+    left: left !== '',
   }
 }
 

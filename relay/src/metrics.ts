@@ -6,10 +6,11 @@ import { createServer, type Server } from 'node:http'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { AddressInfo } from 'node:net'
 import { BatonError } from '@baton/shared/errors.ts'
-import { Status, type Placement } from '@baton/shared/protocol.ts'
+import { Status } from '@baton/shared/protocol.ts'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Context } from './context.ts'
 import { accountKeys, relayKeys, sessionKeys } from './keys.ts'
+import type { Placed } from './placing.ts'
 import { SCRIPT_CHANNEL, type ScriptRun } from './scripts.ts'
 import { readState } from './sessions.ts'
 
@@ -146,7 +147,8 @@ export class Metrics {
   }
 }
 
-function waitsFor({ place, checkpoint }: { place: Placement; checkpoint: number }): WaitsFor {
+function waitsFor({ place, checkpoint, unstored }: Omit<Placed, 'holders'>): WaitsFor {
+  if (unstored !== '') return 'machine'
   return place.prefer !== undefined && (place.pin === true || checkpoint === 0) ? 'machine' : 'room'
 }
 

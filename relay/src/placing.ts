@@ -5,16 +5,22 @@ export interface Placed {
   place: Placement
   /** Seq of the newest one, 0 for none. */
   checkpoint: number
+  /** The runner that alone has the newest files, because they could not be stored; '' for none. */
+  unstored: string
   /** Runners that held it, the last one first: they may still have its work tree. */
   holders: readonly string[]
 }
 
 /**
- * A pinned session stays with its runner or pool; one without a checkpoint with its preferred runner, because its workspace
- * exists nowhere else.
+ * A pinned session stays with its runner or pool. One without a checkpoint stays with its preferred runner, and one whose newest
+ * files could not be stored with the runner that has them: they exist nowhere else.
  */
-export function mayTake({ place, checkpoint }: Placed, runner: Pick<RunnerInfo, 'device' | 'tags'>): boolean {
+export function mayTake(
+  { place, checkpoint, unstored }: Placed,
+  runner: Pick<RunnerInfo, 'device' | 'tags'>,
+): boolean {
   const { prefer, pool, pin = false } = place
+  if (unstored !== '' && unstored !== runner.device) return false
   if (prefer !== undefined) return runner.device === prefer || !(pin || checkpoint === 0)
   return !pin || pool === undefined || runner.tags.includes(pool)
 }

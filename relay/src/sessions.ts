@@ -17,6 +17,8 @@ export interface SessionState {
   /** Seq of the newest such entry, 0 for none. */
   snapshot: number
   checkpoint: number
+  /** The runner that alone has its newest files, '' for none. */
+  unstored: string
   /** Number of the newest command, and of the newest that the session knew of when it was let go and had no use for yet. */
   inbox: number
   seen: number
@@ -48,6 +50,7 @@ export async function readState(redis: Redis, sid: string): Promise<SessionState
     place: JSON.parse(hash['place'] ?? '{}') as Placement,
     snapshot: number('snapshot'),
     checkpoint: number('checkpoint'),
+    unstored: hash['unstored'] ?? '',
     inbox: number('inbox'),
     seen: number('seen'),
     waits_since: number('waits_since'),

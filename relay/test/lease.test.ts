@@ -141,7 +141,7 @@ describe('place', () => {
               await a.ask('release', { sid: session, epoch: 1, status: 'idle', place })
             }
             for (const { peer, ...runner } of runners) {
-              const may = mayTake({ place, checkpoint, holders: [] }, runner)
+              const may = mayTake({ place, checkpoint, unstored: '', holders: [] }, runner)
               const claimed = await peer.ask('claim', { sid: session }).catch(() => undefined)
               expect([place, checkpoint, runner.device, claimed !== undefined]).toEqual([
                 ...[place, checkpoint, runner.device, may],

@@ -11,7 +11,7 @@ const names = (
   checkpoint: number,
   runners: RunnerInfo[],
   holders: string[] = [],
-): string[] => rank({ place, checkpoint, holders }, runners).map(({ device }) => device)
+): string[] => rank({ place, checkpoint, unstored: '', holders }, runners).map(({ device }) => device)
 
 describe('rank', () => {
   test('S1: the preferred runner first, then the pool, then by how little they hold', () => {

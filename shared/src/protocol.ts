@@ -65,7 +65,7 @@ export const Id = id
 /**
  * Where a session should run. `prefer`: this runner; `pool`: any runner with the tag. With `pin` nobody else may take it, else
  * any runner of the account with room may while the preferred one is away. A session without a checkpoint can't leave the
- * preferred runner: its workspace exists nowhere else.
+ * preferred runner, nor one with files that could not be stored the runner that has them: they exist nowhere else.
  */
 export const Placement = v.strictObject({
   prefer: v.optional(key),
@@ -82,7 +82,12 @@ export const Status = v.picklist(['running', 'waiting', 'idle', 'moving', 'done'
 export type Status = v.InferOutput<typeof Status>
 
 /** What the relay may know of an entry's meaning: for the session list and for push. */
-export const Hint = v.strictObject({ status: v.optional(Status), notify: v.optional(v.boolean()) })
+export const Hint = v.strictObject({
+  status: v.optional(Status),
+  notify: v.optional(v.boolean()),
+  /** The newest files could not be stored: until a checkpoint follows they exist only where the lease is. */
+  unstored: v.optional(v.literal(true)),
+})
 export type Hint = v.InferOutput<typeof Hint>
 
 export const SealedKind = v.picklist(['received', 'intent', 'outcome', 'snapshot', 'checkpoint', 'event'])
@@ -267,6 +272,8 @@ export const ASKS = {
       ttl_ms: count,
       place: Placement,
       waited_ms: count,
+      /** A person moved it away from the runner that alone has its newest files. */
+      left: v.boolean(),
       moving: v.boolean(),
       entries: v.optional(v.array(Entry)),
       commands: v.optional(v.array(Command)),

@@ -124,6 +124,7 @@ it('H4: an answer that comes while the session is just letting go is written, no
     place: {},
     waited_ms: 0,
     moving: false,
+    left: false,
   }
   const session = new Session(options, { ...lease, sid: relay.sid })
   const ran = session.run()

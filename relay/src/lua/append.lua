@@ -73,6 +73,12 @@ for base = HEAD, #ARGV - 1, WIDTH do
     changes[#changes + 1] = kind
     changes[#changes + 1] = seq
   end
+  -- Who alone has the newest files: '' when they are stored.
+  local unstored = string.find(ARGV[base + 5], '"unstored":true', 1, true) and ARGV[3]
+  if unstored or kind == 'checkpoint' then
+    changes[#changes + 1] = 'unstored'
+    changes[#changes + 1] = unstored or ''
+  end
   if kind == 'outcome' then redis.call('DEL', KEYS[5]) end
 end
 redis.call('HSET', KEYS[1], 'seq', seq, 'status', status, 'bytes', bytes, 'changed_at', now, unpack(changes))

@@ -15,12 +15,12 @@
 --   session_channel
 --   account_channel
 -- RETURNS
---   ok epoch seq snapshot checkpoint place waited_ms status
+--   ok epoch seq snapshot checkpoint place waited_ms status left
 --   lease-held
 --   placed-elsewhere
 --   no-session
 local state = redis.call('HMGET', KEYS[1], 'account', 'holder', 'expires_at', 'epoch', 'seq', 'snapshot', 'checkpoint',
-  'place', 'next_place', 'waits_since', 'holders', 'status')
+  'place', 'next_place', 'waits_since', 'holders', 'status', 'unstored', 'left')
 if state[1] ~= ARGV[1] then return { 'no-session' } end
 local now = now_ms()
 local holder, device = state[2], ARGV[3]
@@ -28,6 +28,8 @@ if is_live(holder, state[3], now) then return { 'lease-held' } end
 local epoch, seq, place = tonumber(state[4]), tonumber(state[5]), state[8]
 if holder ~= '' and state[9] ~= '' then place = state[9] end
 
+local unstored = state[13] or ''
+if unstored ~= '' and unstored ~= device then return { 'placed-elsewhere' } end
 local wanted = cjson.decode(place)
 local tagged = wanted.pool and string.find(' ' .. ARGV[5] .. ' ', ' ' .. wanted.pool .. ' ', 1, true)
 if wanted.prefer then
@@ -52,9 +54,10 @@ end
 local waits_since = tonumber(state[10] or 0)
 local waited_ms = waits_since > 0 and now - waits_since or 0
 redis.call('HSET', KEYS[1], 'holder', device, 'expires_at', now + tonumber(ARGV[4]), 'epoch', epoch, 'seq', seq,
-  'place', place, 'holders', holders, 'seen', 0, 'waits_since', 0, 'changed_at', now)
+  'place', place, 'holders', holders, 'seen', 0, 'waits_since', 0, 'left', '', 'changed_at', now)
 if holder ~= '' then redis.call('HSET', KEYS[1], 'next_place', '') end
 redis.call('DEL', KEYS[3], KEYS[4])
 redis.call('PUBLISH', ARGV[7], 'journal')
 redis.call('PUBLISH', ARGV[8], 'session ' .. ARGV[2])
-return { 'ok', epoch, seq, tonumber(state[6]), tonumber(state[7]), place, waited_ms, state[12] }
+return { 'ok', epoch, seq, tonumber(state[6]), tonumber(state[7]), place, waited_ms, state[12],
+  state[14] or '' }

@@ -1,5 +1,5 @@
 -- Puts a command into the inbox, once per id (I6). A move also changes the place: now when nobody holds the session, else
--- when the holder lets go.
+-- when the holder lets go. A move away from the runner that alone has the newest files is a person's to make; whoever claims is told.
 -- KEYS
 --   state
 --   inbox
@@ -21,7 +21,7 @@
 --   session-ended
 --   no-session
 local state = redis.call('HMGET', KEYS[1], 'account', 'holder', 'expires_at', 'status', 'inbox',
-  'waits_since')
+  'waits_since', 'unstored', 'checkpoint', 'snapshot', 'holders')
 if state[1] ~= ARGV[1] then return { 'no-session' } end
 local known = redis.call('HGET', KEYS[3], ARGV[3])
 if known then return { 'repeated', tonumber(known) } end
@@ -41,6 +41,11 @@ if ARGV[7] ~= '' then
     redis.call('HSET', KEYS[1], 'next_place', ARGV[7])
   else
     redis.call('HSET', KEYS[1], 'place', ARGV[7], 'next_place', '')
+    local has_files = state[7] or ''
+    if tonumber(state[8]) == 0 and tonumber(state[9]) > 0 then has_files = string.match(state[10] or '', '%S+') or '' end
+    if has_files ~= '' and cjson.decode(ARGV[7]).prefer ~= has_files then
+      redis.call('HSET', KEYS[1], 'unstored', '', 'left', has_files)
+    end
     redis.call('HSET', KEYS[1], 'status', 'moving')
   end
 end

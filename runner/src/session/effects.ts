@@ -7,7 +7,7 @@ import type { Outcome } from '@baton/shared/journal.ts'
 import { readModelSaid, textsOf } from '@baton/shared/view/results.ts'
 import { happened } from '../happenings.ts'
 import { bounded } from '../tools/text.ts'
-import { notice, type Draft } from './journal.ts'
+import { unstored, type Draft } from './journal.ts'
 import { failureOf, waitUntil, type Performed } from './perform.ts'
 
 /** A result longer than this goes into a blob. */
@@ -76,7 +76,9 @@ export class Effects {
       if (this.#running.get(effect) !== running) return
       // Whatever becomes of the files, the effect has happened: its result must not be lost.
       const before = await after().catch((error: unknown) => [
-        notice(`The workspace could not be stored after this. ${explain(error)}`),
+        unstored(
+          `The workspace could not be stored after this: until it is, the session goes on only here. ${explain(error)}`,
+        ),
       ])
       if (this.#running.get(effect) !== running) return
       this.#running.delete(effect)

@@ -24,6 +24,11 @@ export function notice(message: string): Draft {
   return { kind: 'event', body: { type: 'notice', data: { message } } }
 }
 
+/** Tells that the newest files could not be stored: the relay then keeps the session for the runner that has them. */
+export function unstored(message: string): Draft {
+  return { ...notice(message), hint: { unstored: true } }
+}
+
 /** Tells that the guest was lost with its thread; the session goes on from its last snapshot. */
 export function fallen(message: string): Draft {
   return { kind: 'event', body: { type: 'fallen', data: { message } } }

@@ -1,7 +1,7 @@
 /** What leaving needs: why and where to, and the state of the files that travel along. */
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { Placement } from '@baton/shared/protocol.ts'
-import { notice, type Draft } from './journal.ts'
+import { notice, unstored, type Draft } from './journal.ts'
 import { boundedLine } from '../tools/text.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 import type { Live } from './live.ts'
@@ -64,7 +64,7 @@ async function storeNow(live: Live, device: string, cut: boolean): Promise<Store
     if (error instanceof BatonError && error.code === 'lease-lost') throw error
     // The newest files exist only here: nobody else may continue with older ones (I11).
     const text = `The workspace could not be stored, so the session stays on this runner. ${explain(error)}`
-    return { drafts: [...told, notice(text)], stay: { prefer: device, pin: true } }
+    return { drafts: [...told, unstored(text)], stay: { prefer: device, pin: true } }
   }
 }
 

@@ -27,6 +27,8 @@ export interface Live {
   readonly conversations: Conversations
   readonly images: Images
   readonly readFiles: Map<string, string>
+  /** What the agent does not know yet of its files on this machine: goes with the next result of a tool. */
+  readonly news: string[]
   pause: Pause
   /** The highest effect that the guest has asked for and that the journal knows. It can't ask for an earlier one anew. */
   asked: number
@@ -55,6 +57,7 @@ export function newLive(
     | 'tools'
     | 'rules'
     | 'images'
+    | 'news'
     | 'savedBlobs'
     | 'workspace'
     | 'checkpoints'

@@ -9,7 +9,7 @@ import type { Book } from './book.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { reseedInterrupted, writeCopied } from './copy.ts'
 import { openCommand } from '@baton/shared/entries.ts'
-import { arrived, failure, notice, type Draft } from './journal.ts'
+import { arrived, failure, notice, unstored, type Draft } from './journal.ts'
 import { newLive, type Live } from './live.ts'
 import type { Lease, SessionOptions } from './options.ts'
 import { Images } from './images.ts'
@@ -78,7 +78,7 @@ export async function start(
       tools: new Map(tools.map((tool) => [tool.spec.name, tool])),
       workspace: Promise.resolve(workspace),
       pause: { state: 'quiescent', asked: [] },
-      ...{ asked: 0, savedBlobs: [] },
+      ...{ asked: 0, savedBlobs: [], news: [] },
     })
     const { sandbox } = workspace.stay ?? {}
     const kept = await keptStart({ blobs, sid: lease.sid, key: journal.key }, message)
@@ -118,7 +118,12 @@ function tellWhenReady(opening: Opening, { ready }: Workspace): void {
 function storeFirst(opening: Opening, checkpoints: Checkpoints, workspace: Workspace): void {
   checkpoints.store(workspace).then(
     (draft) => draft && opening.write(draft),
-    (error: unknown) => opening.write(notice(`The workspace could not be stored. ${explain(error)}`)),
+    (error: unknown) =>
+      opening.write(
+        unstored(
+          `The workspace could not be stored: until it is, the session goes on only here. ${explain(error)}`,
+        ),
+      ),
   )
 }
 
@@ -145,7 +150,8 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
   const checkpoints = new Checkpoints(
     ...([blobs, lease.sid, journal.key, begun.state.checkpoint?.entry, teller(opening)] as const),
   )
-  const workspace = sleep(FILES_AFTER_MS).then(() => restoreWorkspace(opening, begun, checkpoints))
+  const news: string[] = []
+  const workspace = sleep(FILES_AFTER_MS).then(() => restoreWorkspace(opening, begun, checkpoints, news))
   // Whoever needs the files gets the reason; a session that needs none goes on.
   workspace.catch((error: unknown) => opening.log(`workspace not restored: ${explain(error)}`))
   try {
@@ -155,7 +161,7 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
     const tools = new Map(tightened(own, begun.start.tools).map((tool) => [tool.spec.name, tool]))
     const rules = [...begun.rules, ...restricting(await options.rules(begun.folder, origin))]
     const images = new Images({ blobs, sid: lease.sid, key: journal.key })
-    const live = newLive({ ...begun, tools, rules, workspace, checkpoints, images })
+    const live = newLive({ ...begun, tools, rules, workspace, checkpoints, images, news })
     live.dirty = await reseedInterrupted(begun)
     await book.append(live, adoptOrphans(live, Date.now(), begun.unstarted))
     // When the guest runs again: it need not wait for this.
@@ -168,16 +174,28 @@ export async function restore(opening: Opening, seq: number): Promise<Live> {
   }
 }
 
-/** The guest goes on while its files are still on their way; tools wait for them. */
+const LEFT = {
+  stored:
+    'The runner that it was moved away from has newer files, which it could not store: the session goes on from older ones.',
+  none: 'The runner that it was moved away from has stored no files: the session goes on with the folder as it is here.',
+}
+
+/** The guest goes on while its files are still on their way; tools wait for them. `news`: takes what the agent should know of them. */
 async function restoreWorkspace(
   opening: Opening,
   { state, folder, sandbox, start: { settings } }: Begun,
   checkpoints: Checkpoints,
+  news: string[],
 ): Promise<Workspace> {
   const { options, lease, write } = opening
   const entry = state.checkpoint?.entry
+  if (lease.left) {
+    const sentence = entry ? LEFT.stored : LEFT.none
+    news.push(sentence)
+    write(notice(sentence))
+  }
   if (!entry) {
-    // The runner ended before anything was stored: the files are where the session began, and that is here.
+    // The runner ended before anything was stored: the files are where the session began, and that is here unless a person moved it.
     const workspace = await options.openWorkspace(lease.sid, folder, settings, sandbox)
     tellOf(workspace, write)
     tellWhenReady(opening, workspace)

@@ -11,6 +11,7 @@ import type {
 } from '@baton/shared/guest.ts'
 import { isTransient, type Model } from '../model/model.ts'
 import type { Tool, ToolAnswer, ToolContext } from '../tools/tool.ts'
+import { bounded } from '../tools/text.ts'
 import type { Images } from './images.ts'
 
 /** `blobs`: what the result names. `partial`: what a stopped model had said. `transient`: the same call may succeed a little later. */
@@ -63,6 +64,7 @@ const asSpec = (tool: OwnTool): ToolSpec => ({ ...tool, replay: 'safe', access: 
 
 /** Characters of JSON. It is for people who look closely; the guest and every reader carry it along. */
 const DETAIL_CHARS = 64 << 10
+const NEWS_CHARS = 2000
 
 /** What is too long is left out whole, and said. */
 function withinBounds({ detail, ...answer }: ToolAnswer): ToolAnswer {
@@ -76,9 +78,18 @@ export async function performTool(
   input: ToolInput,
   images: Images,
   context: ToolContext,
+  news: string[],
 ): Promise<Performed> {
-  const { result, blobs } = await images.kept(withinBounds(await tool.execute(input.input, context)))
+  const answer = withNews(withinBounds(await tool.execute(input.input, context)), news)
+  const { result, blobs } = await images.kept(answer)
   return { result: result as unknown as Json, blobs }
+}
+
+/** Told once, with whichever answer comes first. */
+function withNews(answer: ToolAnswer, news: string[]): ToolAnswer {
+  const sentences = news.splice(0)
+  if (sentences.length === 0) return answer
+  return { ...answer, text: `${answer.text}\n\n[Baton: ${bounded(sentences.join(' '), NEWS_CHARS)}]` }
 }
 
 /** Waits until a time on this machine's clock, in milliseconds since 1970. Rejects with `stopped` when the signal ends it. */

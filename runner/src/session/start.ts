@@ -75,7 +75,7 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
           ...{ root, signal, readFiles: live.readFiles, onOutput },
           ...(stay ? { stay } : {}),
         }
-        return performTool(tool, request.input, live.images, context).finally(() => partial.end())
+        return performTool(tool, request.input, live.images, context, live.news).finally(() => partial.end())
       }
       // What only looks can't have changed the files.
       const looks = tool?.spec.replay === 'safe' && tool.spec.access === 'read'
