@@ -22,16 +22,23 @@ export function claimPlace(folder: { root: string; admin?: string; data: string 
   return join(folder.data, 'shadow', `${name}.json`)
 }
 
+export interface Claim {
+  /** Gives the folder back. */
+  release: () => Promise<void>
+  /** The session was here last and gave it back itself: what differs from its last checkpoint is not what a killed runner left. */
+  wasClosed: boolean
+}
+
 /**
  * Claims a folder. `begin`: whoever worked there before, as long as nobody does now; else `workspace-in-use`. `return`: only when no
- * other session has worked there since; undefined otherwise. Resolves with what gives the folder back.
+ * other session has worked there since; undefined otherwise.
  */
 export async function claimFolder(
   place: string,
   sid: string,
   how: 'begin' | 'return',
   shown: string,
-): Promise<(() => Promise<void>) | undefined> {
+): Promise<Claim | undefined> {
   const note = await readNote(place)
   const holder = held.get(place) ?? (note?.open && (await isAlive(note)) ? note.sid : undefined)
   if (holder !== undefined && holder !== sid) {
@@ -42,11 +49,12 @@ export async function claimFolder(
   held.set(place, sid)
   const mine = { sid, pid: process.pid, born: await bornOf(process.pid) }
   await writeNote(place, { ...mine, open: true })
-  return async () => {
+  const release = async (): Promise<void> => {
     if (held.get(place) !== sid) return
     held.delete(place)
     await writeNote(place, { ...mine, open: false }).catch(() => undefined)
   }
+  return { release, wasClosed: note?.sid === sid && !note.open }
 }
 
 async function isAlive({ pid, born }: Note): Promise<boolean> {

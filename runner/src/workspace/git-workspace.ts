@@ -9,7 +9,7 @@ import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
-import { fullPath, joinPaths, shownPath, splitPaths } from './byte-paths.ts'
+import { fullPath, joinPaths, listPaths, shownPath, splitPaths } from './byte-paths.ts'
 import { carryPatterns, mayCarry } from './carry.ts'
 import { Checkout, type Position } from './checkout.ts'
 import { NO_EXTRAS, readExtras, storeExtras, type Extras } from './extras.ts'
@@ -51,6 +51,8 @@ export interface GitWorkspaceOptions {
   settings?: Pick<WorkspaceSettings, 'carry' | 'setup'>
   /** Gives back what the workspace holds, once it is closed. */
   release?: () => Promise<void>
+  /** The person's own folder: the session gave it back itself when it was last at work here. */
+  wasClosed?: boolean
 }
 
 /** The present state, stored. */
@@ -171,19 +173,22 @@ export class GitWorkspace implements Workspace {
 
   /**
    * Makes files, HEAD, branch, index, refs and operation those of a checkpoint whose objects are in the repository. What is here and in
-   * no checkpoint is kept first. Returns sentences for the person.
+   * no checkpoint is kept first. In the person's own folder, where the session rested and has been nowhere else meanwhile, nothing is
+   * laid out: what is there is what it goes on with. Returns sentences for the person.
    */
   adopt(target: Checkpoint): Promise<string[]> {
     return this.#alone(async () => {
       const known = await this.#known()
-      if (known && isSame(known, target) && existsSync(this.#holding)) return []
+      const restedHere = known !== undefined && isSame(known, target)
+      if (restedHere && existsSync(this.#holding)) return []
       if (!(await this.#shadow.exists())) await this.#shadow.list(known?.tree ?? target.tree)
+      if (restedHere && this.inPlace && this.#options.wasClosed) return this.#goOn(target)
       const coming = await readExtras(this.#shadow, target.state)
       let here = await this.#take()
       const inTheWay = await this.#inTheWay(here.checkpoint.tree, target.tree)
       if (await this.#includeCovered(here.checkpoint.tree, target.tree)) here = await this.#take()
       const position = { head: here.checkpoint.head, branch: here.checkpoint.branch }
-      if (isSame(here.checkpoint, target) && known && isSame(known, target)) {
+      if (restedHere && isSame(here.checkpoint, target)) {
         this.#last = target
         await this.#note(target)
         return []
@@ -209,6 +214,25 @@ export class GitWorkspace implements Workspace {
       await rm(this.#telling, { force: true })
       return told
     })
+  }
+
+  /** The person worked on while the session rested: the next checkpoint takes in what is here. */
+  async #goOn(last: Checkpoint): Promise<string[]> {
+    const { checkpoint } = await this.#take()
+    this.#last = last
+    const changed = await this.#shadow.differing(last.tree, checkpoint.tree)
+    const told: string[] = []
+    if (changed.length > 0) {
+      told.push(
+        `Changed in ${this.root} since the session was last at work there, and left as they are: ${listPaths(changed)}.`,
+      )
+    }
+    if (checkpoint.branch !== last.branch) {
+      told.push(`${this.root} is on ${nameOf(checkpoint)} now; it was on ${nameOf(last)}.`)
+    } else if (checkpoint.head !== last.head) {
+      told.push(`${this.root} is at another commit now: ${checkpoint.head.slice(0, 12) || 'none'}.`)
+    }
+    return told
   }
 
   /** Notes that the files, just filled, are as in this checkpoint; puts in place what it holds beside them. */
@@ -476,6 +500,10 @@ function isSame(a: Known, b: Known): boolean {
     a.state === b.state &&
     a.head === b.head
   )
+}
+
+function nameOf({ branch }: Position): string {
+  return branch === '' ? 'a detached HEAD' : `branch ${branch}`
 }
 
 /** Equal for states that need no new commit. */

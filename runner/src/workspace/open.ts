@@ -234,12 +234,12 @@ async function findPresent(
     const path = join(here.data, 'shadow', `${here.sid}.git`)
     if (!existsSync(path)) return undefined
     const repository = await findRepository(here.git, path)
-    const release = inPlace
+    const claim = inPlace
       ? await claimFolder(claimPlace({ root, data: here.data }), here.sid, how, root)
       : undefined
-    if (inPlace && !release) return undefined
+    if (inPlace && !claim) return undefined
     const workspace = await GitWorkspace.attach(
-      withSettings({ ...base, repository, ...(release ? { release } : {}) }, settings),
+      withSettings({ ...base, repository, ...claim }, settings),
       FOLDER_IGNORES,
     )
     return { workspace, repository, inPlace }
@@ -256,10 +256,10 @@ async function findPresent(
   const repository = await findRepository(here.git, root).catch(() => undefined)
   if (!repository) return undefined
   const admin = await gitFolder(here.git, root)
-  const release = await claimFolder(claimPlace({ root, admin, data: here.data }), here.sid, how, root)
-  if (!release) return undefined
+  const claim = await claimFolder(claimPlace({ root, admin, data: here.data }), here.sid, how, root)
+  if (!claim) return undefined
   return {
-    workspace: await GitWorkspace.attach(withSettings({ ...base, repository, admin, release }, settings)),
+    workspace: await GitWorkspace.attach(withSettings({ ...base, repository, admin, ...claim }, settings)),
     repository,
     inPlace,
   }
@@ -272,9 +272,9 @@ async function openInPlace(
   settings: WorkspaceSettings,
 ): Promise<{ workspace: GitWorkspace }> {
   const admin = await gitFolder(here.git, top)
-  const release = await claimFolder(claimPlace({ root: top, admin, data: here.data }), here.sid, 'begin', top)
+  const claim = await claimFolder(claimPlace({ root: top, admin, data: here.data }), here.sid, 'begin', top)
   await makeRoom(here)
-  const parts = { ...here, root: top, inPlace: true, repository, admin, ...(release ? { release } : {}) }
+  const parts = { ...here, root: top, inPlace: true, repository, admin, ...claim }
   const workspace = await GitWorkspace.attach(withSettings(parts, settings))
   await workspace.begin()
   await workspace.start(repository.head ?? '')
@@ -291,10 +291,10 @@ async function openFolder(
   if (root === parse(root).root || root === homedir()) {
     throw new BatonError('workspace-unfit', `(${root} holds far more than one piece of work)`)
   }
-  const release = await claimFolder(claimPlace({ root, data: here.data }), here.sid, 'begin', root)
+  const claim = await claimFolder(claimPlace({ root, data: here.data }), here.sid, 'begin', root)
   await makeRoom(here)
   const repository = await storeOf(here, 'sha1')
-  const parts = { ...here, root, inPlace: true, repository, ...(release ? { release } : {}) }
+  const parts = { ...here, root, inPlace: true, repository, ...claim }
   const workspace = await GitWorkspace.attach(withSettings(parts, settings), FOLDER_IGNORES)
   await workspace.start('')
   await markReady(here, { root, inPlace: true, kind: 'folder' })
