@@ -49,7 +49,10 @@ describe.each([
     await using loop = await Loop.open({ program, tools, lease_ms: 1000 })
     const { client } = loop
     const one = await loop.runner('one', { openWorkspace: async () => diskFor(stores) })
-    const sid = await client.start({ pool: 'p'.repeat(22) }, { agent: 'script', workspace: '/w', mode: 'full' })
+    const sid = await client.start(
+      { pool: 'p'.repeat(22) },
+      { agent: 'script', workspace: '/w', mode: 'full' },
+    )
     await client.untilEntries(sid, 'it has edited', (entries) => notes(entries).length === 1)
     const two = await loop.runner('two')
     one.runner.close()
@@ -81,7 +84,9 @@ it('L7: once they are stored the session may go anywhere again', async () => {
   const sid = await client.start({ prefer: one.id }, { agent: 'script', workspace: '/w', mode: 'full' })
   await client.untilEntries(sid, 'it has edited', (entries) => notes(entries).length === 1)
   await client.command(sid, 'prompt', { text: 'again' })
-  await client.untilEntries(sid, 'it is stored', (entries) => entries.some(({ kind }) => kind === 'checkpoint'))
+  await client.untilEntries(sid, 'it is stored', (entries) =>
+    entries.some(({ kind }) => kind === 'checkpoint'),
+  )
   const two = await loop.runner('two')
   one.runner.close()
   await client.command(sid, 'prompt', { text: 'go on' })
