@@ -17,7 +17,8 @@ import { Departure } from '../src/session/departure.ts'
 import { Journal, notice, type Draft } from '../src/session/journal.ts'
 import type { Lease, SessionOptions } from '../src/session/options.ts'
 import { Conversations } from '../src/session/conversations.ts'
-import { objectionTo } from '../src/session/decisions.ts'
+import { modeBody } from '../src/cli/signed.ts'
+import { objectionTo, objectionToMode } from '../src/session/decisions.ts'
 import { Effects, outcomeDraft } from '../src/session/effects.ts'
 import { carryAsks, Diverged, sortAsks, stopUnbegun } from '../src/session/asks.ts'
 import type { RelayLink } from '../src/session/link.ts'
@@ -152,6 +153,14 @@ describe('decisions', () => {
 
   it('H8: one of a device of the account counts', () => {
     expect(objectionTo(decisionBy(device), context)).toBeUndefined()
+  })
+
+  it('H8: a mode that is given with a plan counts only while that plan waits', () => {
+    const with_ = (plan: number) => modeBody(device, 's', 'edit', 0, plan)
+    const now = { ...context, revision: 0 }
+    expect(objectionToMode(with_(1), now)).toBeUndefined()
+    expect(objectionToMode(with_(2), now)).toBe('The plan was decided already.')
+    expect(objectionToMode(modeBody(device, 's', 'edit', 0), now)).toBeUndefined()
   })
 
   it('H8: one of a device that another account vouches for does not', () => {

@@ -97,11 +97,12 @@ export type MoveCommand = v.InferOutput<typeof MoveCommand>
 
 /**
  * Changes the mode. `revision`: how many changes the session has had before, so that an old one can't be played again.
- * `signature`: signMode, as for a decision.
+ * `signature`: signMode, as for a decision. `plan`: the effect by which a plan asks; the change counts only while it waits.
  */
 export const ModeCommand = v.object({
   mode: Mode,
   revision: count,
+  plan: v.optional(count),
   device: v.string(),
   certificate: v.string(),
   signature: v.string(),

@@ -30,7 +30,7 @@ const modeIs = (sid: string, mode: string): Promise<unknown> =>
 
 it('F38: a plan that is approved ends the planning: the session asks first, or may edit, as was chosen', async () => {
   const sid = await planned()
-  const approved = await baton('approve', sid)
+  const approved = await baton('approve', sid, '--yes')
   expect(approved).toMatchObject({ code: 0, output: expect.stringMatching(/then: Ask first/) as string })
   await modeIs(sid, 'ask')
   const none = await baton('approve', sid, '--mode', 'edit')
@@ -41,6 +41,6 @@ it('F38: a plan that is approved ends the planning: the session asks first, or m
   expect((await baton('mode', other)).output).toContain('plan')
 
   const edits = await planned()
-  expect((await baton('approve', edits, '--mode', 'edit')).output).toMatch(/then: Edit files/)
+  expect((await baton('approve', edits, '--mode', 'edit', '--yes')).output).toMatch(/then: Edit files/)
   await modeIs(edits, 'edit')
 })

@@ -1,7 +1,11 @@
 /** Commands that decide, move and begin, on a laptop and a pool. */
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Cluster, type ClusterRunner } from '../src/cluster.ts'
+import { Terminal } from '../src/terminal.ts'
 import { until } from '../src/until.ts'
+
+const CLI = join(import.meta.dirname, '../../runner/src/cli.ts')
 
 let cluster: Cluster
 let laptop: ClusterRunner
@@ -27,6 +31,60 @@ async function waiting(where = laptop): Promise<string> {
   await until('an approval is asked for', async () => (await cluster.client.pending(sid)).length > 0)
   return sid
 }
+
+interface Waits {
+  error?: { code: string }
+  waits: { effect: number; name: string; input: { command: string } }[]
+}
+
+describe('approve', () => {
+  it('I10: decides nothing that was not named: it lists what waits, whole, and ends with 2', async () => {
+    const sid = await waiting()
+    const listed = await baton('approve', sid, '--json')
+    expect(listed.code).toBe(2)
+    const { error, waits } = JSON.parse(listed.output) as Waits
+    expect(error).toMatchObject({ code: 'usage' })
+    const [call] = await cluster.client.pending(sid)
+    expect(waits).toMatchObject([{ effect: call?.effect, name: 'bash' }])
+    const { code, output } = await baton('approve', sid)
+    expect(code).toBe(2)
+    expect(output).toContain(waits[0]?.input.command)
+    expect(output).toContain(`effect ${call?.effect}: `)
+    expect(output).toMatch(/--effect N.*--yes/)
+    expect(await cluster.client.pending(sid)).toHaveLength(1)
+
+    const other = await baton('approve', sid, '--effect', '9999')
+    expect(other).toMatchObject({ code: 2, output: expect.stringContaining('does not wait') as string })
+    const given = await baton('approve', sid, '--effect', String(call?.effect), '--json')
+    expect(JSON.parse(given.output)).toMatchObject([{ effect: call?.effect, approved: true }])
+    await until('it is decided', async () =>
+      (await cluster.client.pending(sid)).every(({ effect }) => effect !== call?.effect),
+    )
+  })
+
+  it('V6, I10: on a terminal shows each call and asks; what is no yes leaves it as it is', async () => {
+    const sid = await waiting()
+    const ask = (): Terminal =>
+      Terminal.start({
+        ...{ command: process.execPath, cwd: cluster.repo, env: cluster.ground.environment() },
+        args: [CLI, 'approve', sid, '--data', laptop.data],
+        ...{ columns: 100, rows: 30 },
+      })
+    const [call] = await cluster.client.pending(sid)
+    {
+      await using terminal = ask()
+      await terminal.shows('Approve it? [y/N]')
+      expect(terminal.screen).toMatch(/^effect \d+: .*\n {4}\S/m)
+      terminal.type('\r')
+      await terminal.shows(/Nothing was decided\.[^]*ended 0/)
+    }
+    expect((await cluster.client.pending(sid)).map(({ effect }) => effect)).toContain(call?.effect)
+    await using terminal = ask()
+    await terminal.shows('Approve it? [y/N]')
+    terminal.type('y\r')
+    await terminal.shows(/Approved: bash[^]*ended 0/)
+  })
+})
 
 describe('handoff', () => {
   it('V3: to the pool where it is already says so and ends', async () => {

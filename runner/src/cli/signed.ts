@@ -47,8 +47,17 @@ export function ruleWords({ tool, prefix }: Rule): string {
   return prefix === undefined ? tool : `${tool}: ${prefix} …`
 }
 
-/** `revision`: how many changes the session has had before. */
-export function modeBody(device: Device, sid: string, mode: Mode, revision: number): CommandBodyOf<'mode'> {
+/** `revision`: how many changes the session has had before. `plan`: the effect of the plan that it is approved with. */
+export function modeBody(
+  device: Device,
+  sid: string,
+  mode: Mode,
+  revision: number,
+  plan?: number,
+): CommandBodyOf<'mode'> {
   const signature = signMode(device, { sid, revision, mode })
-  return { mode, revision, device: device.id, certificate: device.certificate, signature }
+  return {
+    ...{ mode, revision, device: device.id, certificate: device.certificate, signature },
+    ...(plan === undefined ? {} : { plan }),
+  }
 }

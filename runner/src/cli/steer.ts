@@ -1,17 +1,14 @@
-/** Commands that steer a session: prompt, approve, deny, stop, mode, set, compact, docs. */
+/** Commands that steer a session: prompt, stop, mode, set, compact, docs. */
 import { text as readAll } from 'node:stream/consumers'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { Json } from '@baton/shared/guest.ts'
 import { Mode } from '@baton/shared/journal.ts'
-import { pendingApprovals } from '@baton/shared/view/transcript.ts'
-import { modeName } from '@baton/shared/view/modes.ts'
 import * as v from 'valibot'
 import { withAccount } from './account.ts'
 import { parseFor } from './args.ts'
 import { print } from './output.ts'
-import { alwaysRule, decisionBody, endsPlanning, modeBody, ruleWords } from './signed.ts'
+import { modeBody } from './signed.ts'
 import { meant } from './similar.ts'
-import { AFTER_PLAN } from './table.ts'
 import { clean } from './term/text.ts'
 
 export async function prompt(args: string[]): Promise<number> {
@@ -23,67 +20,6 @@ export async function prompt(args: string[]): Promise<number> {
     const body = { text, ...(values.steer === true ? { steer: true } : {}) }
     const id = await view.command(sid, 'prompt', body, values.id === undefined ? {} : { id: values.id })
     print(values.json, { sid, id }, 'Sent.')
-    return 0
-  })
-}
-
-export async function approve(args: string[]): Promise<number> {
-  const { values, positionals } = parseFor('approve', args)
-  return decide(positionals[0], true, values)
-}
-
-export async function deny(args: string[]): Promise<number> {
-  const { values, positionals } = parseFor('deny', args)
-  return decide(positionals[0], false, values)
-}
-
-interface DecideFlags {
-  data?: string | undefined
-  json?: boolean | undefined
-  note?: string | undefined
-  always?: boolean | undefined
-  mode?: string | undefined
-}
-
-/** Decides about everything that the session waits for. */
-function decide(session: string | undefined, approved: boolean, flags: DecideFlags): Promise<number> {
-  return withAccount(flags.data, async (view) => {
-    const { sid } = await view.find(session)
-    const transcript = await view.transcript(sid)
-    const lines: string[] = []
-    const decided: unknown[] = []
-    const pending = pendingApprovals(transcript)
-    const plan = pending.find((approval) => endsPlanning(transcript, approval))
-    if (flags.mode !== undefined && !plan)
-      throw new BatonError('usage', '--mode belongs to a plan, and none waits. Else: baton mode SESSION MODE')
-    // Before the decision: the agent looks at the mode as soon as it has it.
-    const then = plan && approved ? v.parse(Mode, flags.mode ?? AFTER_PLAN[0]) : undefined
-    if (then) await view.command(sid, 'mode', modeBody(view.identity.device, sid, then, transcript.revision))
-    for (const approval of pending) {
-      const always = flags.always === true ? alwaysRule(transcript, approval) : undefined
-      if (flags.always === true && always === undefined)
-        throw new BatonError('usage', 'No rule would be safe for this call; approve it without --always.')
-      const body = decisionBody(view.identity.device, sid, approval, {
-        approved,
-        ...(flags.note === undefined ? {} : { note: flags.note }),
-        ...(always === undefined ? {} : { always }),
-      })
-      await view.command(sid, 'decision', body)
-      const { effect, name, input, digest } = approval
-      decided.push({
-        effect,
-        name,
-        input,
-        digest,
-        approved,
-        ...(always ? { always } : {}),
-        ...(approval === plan && then ? { mode: then } : {}),
-      })
-      const rule = always ? ` (from now on: ${ruleWords(always)})` : ''
-      const also = approval === plan && then ? ` (then: ${modeName(then)})` : rule
-      lines.push(`${approved ? 'Approved' : 'Denied'}: ${name} ${JSON.stringify(input)}${also}`)
-    }
-    print(flags.json, decided, clean(lines.join('\n')) || 'Nothing waits for a decision.')
     return 0
   })
 }

@@ -73,6 +73,13 @@ const METRICS = {
   what: 'numbers for Prometheus at /metrics; without HOST for this machine only',
 } as const
 
+const EFFECT = {
+  type: 'string',
+  multiple: true,
+  value: 'N',
+  what: 'the call with this number, as baton approve lists them',
+} as const
+
 const SESSION = [{ name: 'SESSION', values: 'session', optional: true }] as const
 
 export const TABLE = {
@@ -264,10 +271,12 @@ export const TABLE = {
   },
   approve: {
     group: 'Steer',
-    what: 'approve what the session waits for',
+    what: 'see what the session waits for, and approve it',
     args: SESSION,
     flags: {
       ...OUT,
+      effect: EFFECT,
+      yes: { type: 'boolean', short: 'y', what: 'all that waits, without asking' },
       note: { type: 'string', value: 'TEXT', what: 'a word for the agent' },
       always: { type: 'boolean', what: 'also allow calls like these from now on, in this session' },
       mode: {
@@ -277,16 +286,20 @@ export const TABLE = {
         what: 'of a plan: what the agent may do then, ask (default) or edit',
       },
     },
-    more: '--json: the calls that were decided.',
-    load: (): Promise<Run> => import('./steer.ts').then(({ approve }) => approve),
+    more: 'On a terminal it shows each call whole and asks. Elsewhere, without --effect or --yes, it lists them and ends with 2.\n--json: the calls that were decided: [{"effect", "name", "input", "digest", "approved", …}];\nwithout --effect or --yes {"error", "waits": [{"effect", "name", "input", "digest"}]}.',
+    load: (): Promise<Run> => import('./decide.ts').then((module) => module.approve),
   },
   deny: {
     group: 'Steer',
     what: 'deny what the session waits for',
     args: SESSION,
-    flags: { ...OUT, note: { type: 'string', value: 'TEXT', what: 'why, for the agent' } },
-    more: '--json: the calls that were decided.',
-    load: (): Promise<Run> => import('./steer.ts').then(({ deny }) => deny),
+    flags: {
+      ...OUT,
+      effect: EFFECT,
+      note: { type: 'string', value: 'TEXT', what: 'why, for the agent' },
+    },
+    more: 'Without --effect all of it.\n--json: the calls that were decided.',
+    load: (): Promise<Run> => import('./decide.ts').then((module) => module.deny),
   },
   stop: {
     group: 'Steer',

@@ -30,10 +30,11 @@ export function objectionTo(decision: DecisionCommand, context: DecisionContext)
 
 /** Why a change of mode does not count, in words; undefined when it does. `revision`: changes so far. */
 export function objectionToMode(
-  { mode, revision, device, certificate, signature }: ModeCommand,
+  { mode, revision, plan, device, certificate, signature }: ModeCommand,
   context: DecisionContext & { revision: number },
 ): string | undefined {
   if (revision !== context.revision) return 'The mode was changed meanwhile.'
+  if (plan !== undefined && !context.open.get(plan)?.intent.approve) return 'The plan was decided already.'
   return (
     objectionToDevice(device, certificate, context) ??
     (verifyMode(device, { sid: context.sid, revision, mode }, signature)

@@ -45,7 +45,7 @@ export function approvalKey(host: Host, name: string | undefined): void {
             ...{ label: modeName(mode), about: modeMeans(mode) },
             pick: () => {
               const { device } = host.view.identity
-              live.send('mode', modeBody(device, live.sid, mode, live.transcript.revision))
+              live.send('mode', modeBody(device, live.sid, mode, live.transcript.revision, approval.effect))
               decide(true)
             },
           })),

@@ -150,7 +150,7 @@ export class PlainAttach {
     const { device } = this.#view.identity
     const isPlan = how !== 'deny' && endsPlanning(live.transcript, approval)
     const then = isPlan && note === 'edit' ? 'edit' : AFTER_PLAN[0]
-    if (isPlan) live.send('mode', modeBody(device, live.sid, then, live.transcript.revision))
+    if (isPlan) live.send('mode', modeBody(device, live.sid, then, live.transcript.revision, approval.effect))
     const body = decisionBody(device, live.sid, approval, {
       approved: how !== 'deny',
       ...(note === '' || (isPlan && note === then) ? {} : { note }),
