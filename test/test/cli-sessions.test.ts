@@ -83,8 +83,8 @@ describe('steering', () => {
     )
     await json('mode', sid, 'ask')
     const [refused, allowed] = [
-      await baton('approve', sid, '--always'),
-      await json<unknown[]>('approve', sid, '--note', 'fine'),
+      await baton('approve', sid, '--yes', '--always'),
+      await json<unknown[]>('approve', sid, '--yes', '--note', 'fine'),
     ]
     // A command line that writes into a file is no safe pattern for a rule.
     expect(refused).toMatchObject({ code: 2, output: expect.stringMatching(/without --always/) as string })
