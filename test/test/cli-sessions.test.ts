@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newAccount, newDevice } from '@baton/shared/keys.ts'
 import { saveIdentity, saveRelay } from '@baton/runner/daemon/identity.ts'
 import { Cluster, type ClusterRunner } from '../src/cluster.ts'
+import { command } from '../src/command.ts'
 import { until } from '../src/until.ts'
 
 const CLI = join(import.meta.dirname, '../../runner/src/cli.ts')
@@ -70,18 +71,16 @@ describe('naming a session', () => {
 describe('steering', () => {
   it('F38: shows and changes the mode, signed; approves with a note; --always names the rule', async () => {
     const sid = await waiting('Modes')
+    const mode = async (...to: string[]): Promise<unknown> =>
+      JSON.parse(await command('mode', sid, ...to, '--json', '--data', laptop.data))
+    const isIn = (name: string) => async (): Promise<boolean> =>
+      JSON.stringify(await mode()) === JSON.stringify({ sid, mode: name })
     expect(await json('mode', sid)).toEqual({ sid, mode: 'ask' })
     await json('mode', sid, 'edit')
-    await until(
-      'the mode is changed',
-      async () => (await json<{ mode: string }>('mode', sid)).mode === 'edit',
-    )
-    await json('mode', sid, 'plan')
-    await until(
-      'the mode is changed again',
-      async () => (await json<{ mode: string }>('mode', sid)).mode === 'plan',
-    )
-    await json('mode', sid, 'ask')
+    await until('the mode is changed', isIn('edit'))
+    await mode('plan')
+    await until('the mode is changed again', isIn('plan'))
+    await mode('ask')
     const [refused, allowed] = [
       await baton('approve', sid, '--yes', '--always'),
       await json<unknown[]>('approve', sid, '--yes', '--note', 'fine'),

@@ -1,6 +1,7 @@
 /** A turn that failed, as the list and the log of the terminal show it. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Cluster, type ClusterRunner } from '../src/cluster.ts'
+import { command } from '../src/command.ts'
 import { until } from '../src/until.ts'
 
 let cluster: Cluster
@@ -20,7 +21,7 @@ async function output(...args: string[]): Promise<string> {
 it('a session that rests because the model refused its key is no idle one; the log tells it once', async () => {
   const sid = await cluster.session(laptop)
   await cluster.client.command(sid, 'prompt', { text: 'go' })
-  await until('the list shows it', async () => /\serror\s/.test(await output('ls')))
+  await until('the list shows it', async () => /\serror\s/.test(await command('ls', '--data', laptop.data)))
   const [row] = JSON.parse(await output('ls', '--json')) as { trouble?: { code: string } }[]
   expect(row?.trouble?.code).toBe('model-key')
   const log = await output('log', sid)

@@ -1,10 +1,11 @@
 /** Fork, export and import as people call them: real runners, real repositories, real files. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Opened } from '@baton/shared/entries.ts'
 import { transcriptOf } from '@baton/shared/transcript.ts'
 import { Cluster, type ClusterRunner } from '../src/cluster.ts'
+import { command } from '../src/command.ts'
 import { git, treeOf } from '../src/repo.ts'
 import { until } from '../src/until.ts'
 
@@ -19,19 +20,23 @@ const turnEnded = (entries: Opened[]): boolean =>
 const copied = (entries: Opened[]): boolean =>
   entries.some((entry) => entry.kind === 'received' && entry.body.kind === 'start' && entry.body.copied)
 
+let cluster: Cluster
+let one: ClusterRunner
+beforeAll(async () => {
+  cluster = await Cluster.open({ script: 'edit' })
+  // Sessions that are left waiting take no room from the next test's.
+  one = await cluster.runner('one', { args: ['--capacity', '20'] })
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+
 interface Ran {
   code: number | null
   output: string
   json: { sid?: string; file?: string; error?: { code: string; message: string } } & Record<string, unknown>
 }
 
-/** Runs `baton … --json` to its end on the data folder of a runner. */
-async function baton(
-  cluster: Cluster,
-  on: ClusterRunner,
-  args: string[],
-  env: NodeJS.ProcessEnv = {},
-): Promise<Ran> {
+/** Runs `baton … --json` to its end, as the device of a runner. */
+async function baton(on: ClusterRunner, args: string[], env: NodeJS.ProcessEnv = {}): Promise<Ran> {
   const process = await cluster.ground.baton([...args, '--json', '--data', on.data], { env })
   const { code } = await process.exit
   const line = process.output.trim().split('\n').at(-1) ?? ''
@@ -39,8 +44,8 @@ async function baton(
 }
 
 /** A session that waits for the decision on its first write. */
-async function waiting(cluster: Cluster, runner: ClusterRunner): Promise<string> {
-  const sid = await cluster.session(runner, 'ask')
+async function waiting(): Promise<string> {
+  const sid = await cluster.session(one, 'ask')
   await cluster.client.command(sid, 'prompt', { text: `Make a plan. ${CANARY}` })
   await until('it waits for a decision', async () => (await cluster.client.pending(sid)).length > 0)
   await cluster.client.untilEntries(sid, 'its files are stored', (all) =>
@@ -50,16 +55,16 @@ async function waiting(cluster: Cluster, runner: ClusterRunner): Promise<string>
 }
 
 /** Approves all that is asked for, to the end of the turn. */
-async function finish(cluster: Cluster, sid: string): Promise<Opened[]> {
-  return approvedUntil(cluster, sid, 'the turn has ended', turnEnded)
+function finish(sid: string, on = cluster): Promise<Opened[]> {
+  return approvedUntil(sid, 'the turn has ended', turnEnded, on)
 }
 
 /** Approves all that is asked for until the journal is as wanted. */
 async function approvedUntil(
-  { client }: Cluster,
   sid: string,
   what: string,
   reached: (entries: Opened[]) => boolean,
+  { client } = cluster,
 ): Promise<Opened[]> {
   const decided = new Set<number>()
   return until(what, async () => {
@@ -68,28 +73,26 @@ async function approvedUntil(
       decided.add(effect)
       await client.decide(sid, effect, digest)
     }
-    const entries = await client.entries(sid)
-    return reached(entries) && entries
+    return reached(await client.poll(sid)) && client.entries(sid)
   })
 }
 
 describe('baton fork', () => {
   it('X1: in the middle of a turn gives a session of its own, with files and a branch of its own', async () => {
-    await using cluster = await Cluster.open({ script: 'edit' })
-    const one = await cluster.runner('one')
-    const sid = await waiting(cluster, one)
+    const sid = await waiting()
     const before = await cluster.client.entries(sid)
-    const ran = await baton(cluster, one, ['fork', sid])
+    const requests = (await cluster.model.state()).count
+    const ran = await baton(one, ['fork', sid])
     expect(ran.code, ran.output).toBe(0)
     const copy = ran.json.sid ?? ''
     expect(copy).not.toBe(sid)
     expect(await cluster.client.entries(sid), 'the origin').toEqual(before)
-    expect((await cluster.model.state()).count, 'model requests').toBe(1)
+    expect((await cluster.model.state()).count, 'model requests').toBe(requests)
 
-    const forked = await finish(cluster, copy)
+    const forked = await finish(copy)
     expect(existsSync(join(cluster.worktree(one, sid), 'notes/plan.md'))).toBe(false)
     expect(existsSync(join(cluster.worktree(one, copy), 'notes/plan.md'))).toBe(true)
-    const entries = await finish(cluster, sid)
+    const entries = await finish(sid)
     expect(transcriptOf(forked)).toEqual(transcriptOf(entries))
     expect(treeOf(cluster.worktree(one, copy))).toEqual(treeOf(cluster.worktree(one, sid)))
     const branch = (of: string): string => git(cluster.worktree(one, of), 'branch', '--show-current')
@@ -98,16 +101,14 @@ describe('baton fork', () => {
   })
 
   it('X1: goes on on another runner that has no clone, with a prompt of its own', async () => {
-    await using cluster = await Cluster.open({ script: 'edit' })
-    const one = await cluster.runner('one')
     const other = await cluster.ground.newFolder('elsewhere')
     git(other, 'init', '--quiet')
     const two = await cluster.runner('two', { args: ['--workspace', other] })
-    const sid = await waiting(cluster, one)
-    const ran = await baton(cluster, one, ['fork', sid, '--on', 'two', 'And then?'])
+    const sid = await waiting()
+    const ran = await baton(one, ['fork', sid, '--on', 'two', 'And then?'])
     expect(ran.code, ran.output).toBe(0)
     const copy = ran.json.sid ?? ''
-    const entries = await approvedUntil(cluster, copy, 'the prompt was taken', (all) =>
+    const entries = await approvedUntil(copy, 'the prompt was taken', (all) =>
       JSON.stringify(transcriptOf(all)).includes('And then?'),
     )
     expect(entries.some((entry) => entry.kind === 'lease' && entry.lease.holder === two.id)).toBe(true)
@@ -117,33 +118,31 @@ describe('baton fork', () => {
 
 describe('baton export and import', () => {
   it('X7, F45: a file becomes the session that it was, also when the origin is gone', async () => {
-    await using cluster = await Cluster.open({ script: 'edit' })
-    const one = await cluster.runner('one')
-    const sid = await waiting(cluster, one)
+    const sid = await waiting()
     const file = join(cluster.ground.folder, 'session.baton')
-    const exported = await baton(cluster, one, ['export', sid, file])
+    const exported = await baton(one, ['export', sid, file])
     expect(exported.code, exported.output).toBe(0)
     const bytes = readFileSync(file)
     expect(exported.json).toMatchObject({ file, bytes: bytes.length, sealed: 'account' })
     expect(bytes.includes(CANARY), 'the file can be read').toBe(false)
     // Nothing is overwritten.
-    expect((await baton(cluster, one, ['export', sid, file])).json.error?.code).toBe('file-unusable')
+    expect((await baton(one, ['export', sid, file])).json.error?.code).toBe('file-unusable')
 
-    const imported = await baton(cluster, one, ['import', file])
+    const imported = await baton(one, ['import', file])
     expect(imported.code, imported.output).toBe(0)
     const copy = imported.json.sid ?? ''
-    const entries = await finish(cluster, copy)
-    expect(transcriptOf(entries)).toEqual(transcriptOf(await finish(cluster, sid)))
+    const entries = await finish(copy)
+    expect(transcriptOf(entries)).toEqual(transcriptOf(await finish(sid)))
     expect(treeOf(cluster.worktree(one, copy))).toEqual(treeOf(cluster.worktree(one, sid)))
   })
 
   it('X7: a file that was cut or changed anywhere is refused, and nothing is started', async () => {
-    await using cluster = await Cluster.open({ script: 'edit' })
-    const one = await cluster.runner('one')
-    const sid = await waiting(cluster, one)
+    const sid = await waiting()
     const whole = join(cluster.ground.folder, 'whole.baton')
+    const sessions = async (): Promise<number> => (await cluster.client.link.ask('list', {})).sessions.length
+    const before = await sessions()
     for (const flag of ['--plain', '']) {
-      await baton(cluster, one, ['export', sid, `${whole}${flag}`, ...(flag ? [flag] : [])])
+      await baton(one, ['export', sid, `${whole}${flag}`, ...(flag ? [flag] : [])])
       const bytes = readFileSync(`${whole}${flag}`)
       const damaged: [string, Buffer][] = [
         ['cut in the middle', bytes.subarray(0, bytes.length >> 1)],
@@ -154,45 +153,47 @@ describe('baton export and import', () => {
       for (const [what, content] of damaged) {
         const file = join(cluster.ground.folder, 'damaged.baton')
         writeFileSync(file, content)
-        const ran = await baton(cluster, one, ['import', file, '--trust'])
-        expect(ran.json.error?.code, `${what} ${flag}`).toBe('copy-torn')
-        expect(ran.code).toBe(1)
+        const imported = command('import', file, '--trust', '--data', one.data)
+        await expect(imported, `${what} ${flag}`).rejects.toMatchObject({ code: 'copy-torn' })
       }
     }
-    const { sessions } = await cluster.client.link.ask('list', {})
-    expect(sessions).toHaveLength(1)
+    const ran = await baton(one, ['import', join(cluster.ground.folder, 'damaged.baton'), '--trust'])
+    expect(ran).toMatchObject({ code: 1, json: { error: { code: 'copy-torn' } } })
+    expect(await sessions()).toBe(before)
   })
 
   it('X8: another account needs the passphrase and has to say that it trusts the file', async () => {
-    await using cluster = await Cluster.open({ script: 'edit' })
     await using foreign = await Cluster.open({ script: 'edit' })
-    const one = await cluster.runner('one')
     const theirs = await foreign.runner('theirs')
-    const sid = await waiting(cluster, one)
+    const sid = await waiting()
     const [own, shared, plain] = ['own', 'shared', 'plain'].map((name) =>
       join(cluster.ground.folder, name),
     ) as [string, string, string]
     const env = { BATON_PASSPHRASE: PASSPHRASE }
-    await baton(cluster, one, ['export', sid, own])
-    expect((await baton(cluster, one, ['export', sid, shared, '--passphrase'], env)).code).toBe(0)
-    await baton(cluster, one, ['export', sid, plain, '--plain'])
+    await baton(one, ['export', sid, own])
+    expect((await baton(one, ['export', sid, shared, '--passphrase'], env)).code).toBe(0)
+    await baton(one, ['export', sid, plain, '--plain'])
     expect(readFileSync(plain).includes(CANARY), 'plain is plain').toBe(true)
     expect(readFileSync(shared).includes(CANARY)).toBe(false)
 
-    const refused = async (file: string, args: string[], with_: NodeJS.ProcessEnv = {}): Promise<unknown> =>
-      (await baton(foreign, theirs, ['import', file, ...args], with_)).json.error?.code
-    expect(await refused(own, ['--trust'])).toBe('copy-foreign')
-    expect(await refused(plain, [])).toBe('copy-untrusted')
-    expect(await refused(shared, [], env)).toBe('copy-untrusted')
-    expect(await refused(shared, ['--trust'], { BATON_PASSPHRASE: 'something else' })).toBe('copy-foreign')
-    expect(await refused(join(foreign.repo, 'README.md'), ['--trust'])).toBe('copy-foreign')
+    const refused = async (code: string, file: string, flags: string[], passphrase?: string) => {
+      vi.stubEnv('BATON_PASSPHRASE', passphrase)
+      const imported = command('import', file, ...flags, '--data', theirs.data)
+      await expect(imported).rejects.toMatchObject({ code })
+      vi.unstubAllEnvs()
+    }
+    await refused('copy-foreign', own, ['--trust'])
+    await refused('copy-untrusted', plain, [])
+    await refused('copy-untrusted', shared, [], PASSPHRASE)
+    await refused('copy-foreign', shared, ['--trust'], 'something else')
+    await refused('copy-foreign', join(foreign.repo, 'README.md'), ['--trust'])
 
-    const ran = await baton(foreign, theirs, ['import', shared, '--trust'], env)
+    const ran = await baton(theirs, ['import', shared, '--trust'], env)
     expect(ran.code, ran.output).toBe(0)
     const copy = ran.json.sid ?? ''
     const entries = await foreign.client.untilEntries(copy, 'it has started', copied)
     expect(JSON.stringify(transcriptOf(entries))).toContain(CANARY)
-    await finish(foreign, copy)
+    await finish(copy, foreign)
     expect(existsSync(join(foreign.worktree(theirs, copy), 'notes/plan.md'))).toBe(true)
   })
 })
