@@ -5,6 +5,7 @@ import { candidates, type Listed, type NamedSession } from '../src/cli/account.t
 import { noCommand, parseFor, servedFolder } from '../src/cli/args.ts'
 import { completions, type Lookup } from '../src/cli/completion.ts'
 import { helpOf, overview } from '../src/cli/help.ts'
+import { nearestFirst } from '../src/cli/nearest.ts'
 import { distance, nearest } from '../src/cli/similar.ts'
 import { commandIn, COMMANDS } from '../src/cli/table.ts'
 
@@ -144,4 +145,16 @@ it('completes sessions, runners, pools, models and documents from the account', 
 it('F8: a relay that does not answer hinders only what needs it', async () => {
   expect(await completions(['mode', 'x', 'f'], away)).toEqual({ candidates: [{ value: 'full' }] })
   await expect(completions(['log', ''], away)).rejects.toMatchObject({ code: 'offline' })
+})
+
+it('V8: of several runners the one of this machine is meant, then those outside pools, whatever is listed first', () => {
+  const leaving = { ...runner('leaving', []), capacity: 0 }
+  const gone = { ...runner('gone', []), online: false }
+  const cloud = runner('cloud-1', ['cloud'])
+  const order = (here: string, ...listed: (typeof cloud)[]): string[] =>
+    nearestFirst(listed, here).map(({ device }) => device)
+  const all = [leaving, cloud, runner('desk', []), gone, runner('laptop', [])]
+  expect(order('laptop', ...all)).toEqual(['laptop', 'desk', 'cloud-1', 'leaving'])
+  expect(order('cloud-1', ...all)).toEqual(['cloud-1', 'desk', 'laptop', 'leaving'])
+  expect(order('gone', ...all)).toEqual(['desk', 'laptop', 'cloud-1', 'leaving'])
 })

@@ -98,3 +98,10 @@ describe('handoff', () => {
     ])
   })
 })
+
+describe('new', () => {
+  it('V8: begins on the runner of this machine, whichever is listed first', async () => {
+    const { output } = await baton('new', '--workspace', cluster.repo, '--json', 'go')
+    expect(JSON.parse(output)).toMatchObject({ runner: 'laptop', started: true })
+  })
+})

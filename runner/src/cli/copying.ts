@@ -8,6 +8,7 @@ import { place, sealJson } from '@baton/shared/seal.ts'
 import type { RelayLink } from '../session/link.ts'
 import type { AccountView, NamedSession } from './account.ts'
 import { targetOf } from './handoff.ts'
+import { nearestFirst } from './nearest.ts'
 
 export interface Copying {
   link: Pick<RelayLink, 'ask' | 'blobs'>
@@ -93,8 +94,8 @@ export async function placeForCopy(
 ): Promise<{ where: Placement; label: string }> {
   const { runners } = await view.list()
   if (on !== undefined) return targetOf(view, runners, on, undefined)
-  const online = runners.filter((runner) => runner.online)
-  const wanted = [origin?.holder, origin?.place.prefer, view.identity.device.id]
+  const online = nearestFirst(runners, view.identity.device.id)
+  const wanted = [origin?.holder, origin?.place.prefer]
   const runner =
     wanted.flatMap((device) => online.find((candidate) => candidate.device === device) ?? [])[0] ?? online[0]
   if (!runner) throw new BatonError('no-runner', 'None is. Start one: baton up, or: baton runner')

@@ -11,6 +11,7 @@ import * as v from 'valibot'
 import { withAccount, type AccountView, type NamedRunner } from './account.ts'
 import { chooseAgent } from './agent.ts'
 import { parseFor } from './args.ts'
+import { nearestFirst } from './nearest.ts'
 import { print } from './output.ts'
 import { meant } from './similar.ts'
 import { untilStarted } from './started.ts'
@@ -93,7 +94,7 @@ function placeFor(
   runners: readonly NamedRunner[],
   { workspace, place, on }: Wanted,
 ): { runner: NamedRunner; where: Placement } {
-  const online = runners.filter((runner) => runner.online)
+  const online = nearestFirst(runners, view.identity.device.id)
   const serves = ({ about }: NamedRunner): boolean =>
     NO_FOLDER.includes(workspace) || about.workspaces.some(({ path }) => path === workspace)
   if (place === 'cloud') {
