@@ -6,8 +6,9 @@
  */
 import type { Access, Json, Mode } from './guest.ts'
 import type { Rule } from './journal.ts'
+import { mayRun, runsArguments, type Doubt } from './may-run.ts'
 import { pathPlace, urlPlace, type Place } from './places.ts'
-import { commandsOf, mayRun, type Doubt, type ShellCommand } from './shell.ts'
+import { commandsOf, type ShellCommand } from './shell.ts'
 
 export type Permission = 'allow' | 'ask' | 'deny'
 
@@ -71,7 +72,7 @@ export function ruleFor(call: Call): Rule | undefined {
   if (tool !== 'bash') return { tool, action: 'allow' }
   const { commands, isPlain } = commandsOf(textOf(input['command']))
   const [only] = commands
-  if (!isPlain || !only || commands.length > 1) return undefined
+  if (!isPlain || !only || commands.length > 1 || runsArguments(only)) return undefined
   const words = only.words.map(({ text }) => text)
   const named = namedBy(words)
   // A prefix is split at blanks.
@@ -96,6 +97,7 @@ function isAllowed(call: Call, rules: readonly Rule[]): boolean {
     return (
       isPlain &&
       commands.length > 0 &&
+      !commands.some(runsArguments) &&
       commands.every((command) => allowing.some((rule) => beginsWith(command, rule.prefix)))
     )
   }

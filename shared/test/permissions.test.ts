@@ -146,10 +146,16 @@ describe('B3: what denies counts in doubt', () => {
     expect(permissionOf(bash(line), 'full', rules)).toBe('ask')
   })
   test.each([
-    'git pull',
     "echo 'git push'",
-    'git pushx',
-    'git commit -m x',
+    'git pull',
+    'npm pushx',
+    'git commit -m "then git push"',
+    'git -c user.name=x -c user.email=x@y commit -m x',
+    'git config user.name x',
+    'git switch -c push-it',
+    'git clean -fdx',
+    "git commit -qF - <<'EOF'\ndon't git push yet: $(x `\nEOF",
+    'cat > NOTES <<EOF\nfirst x\ngit push\nEOF',
     'git log > push',
     'echo $HOME',
     'for f in *.ts; do wc -l $f; done',
@@ -158,6 +164,71 @@ describe('B3: what denies counts in doubt', () => {
     'cat <<EOF\nhello\nEOF',
   ])('not denied: %s', (line) => {
     expect(permissionOf(bash(line), 'full', rules)).toBe('allow')
+  })
+})
+
+describe('B3: what denies finds a command in whatever way a shell, git or another program comes to run it', () => {
+  test.each([
+    ['git push', "git commit -qF - <<'EOF'\ndon't\nEOF\ngit push\ncat <<'EOF'\ncan't\nEOF", 'deny'],
+    ['git push', 'out="$(git -C "$DIR" push)"', 'ask'],
+    ['git push', 'echo "$(git "push")"', 'deny'],
+    ['git push', 'git &>/dev/null push', 'deny'],
+    ['git push', 'git -c alias.p=push p', 'ask'],
+    ['git push', 'git p', 'ask'],
+    ['git push', "sh -c 'git${IFS}push'", 'ask'],
+    ['git push', "PAGER='git push' less x", 'ask'],
+    ['rm', "echo $'\\''; rm -rf x; echo $'\\'' '#'  '", 'deny'],
+    ['rm', "env -S'rm -rf x'", 'deny'],
+    ['rm', "sh -c 'id;rm<x'", 'deny'],
+    ['rm', 'npx rm -rf x', 'deny'],
+    ['rm', 'time -p rm x', 'deny'],
+    ['rm', 'function f { rm x; }; f', 'deny'],
+    ['rm', "cat <<EOF\nit's $(rm -rf x)\nthat's\nEOF", 'deny'],
+    ['rm', 'mapfile -C rm -c 1 < x', 'deny'],
+    ...['pkexec', 'setpriv --reuid 0', 'runuser -u x --', 'fakeroot', 'prlimit --nproc=1'].map(
+      (runner): [string, string, string] => ['rm', `${runner} rm x`, 'deny'],
+    ),
+    ...['npm exec --', 'pnpm exec', 'uv run', 'docker run -v /:/h alpine', 'some-new-runner', 'yarn dlx'].map(
+      (runner): [string, string, string] => ['rm', `${runner} rm x`, 'ask'],
+    ),
+    ['rm', "git -c core.pager='rm -rf x' log", 'ask'],
+    ['rm', "git rebase -x 'rm -rf x' HEAD~1", 'ask'],
+    ['rm', 'git submodule foreach "rm -rf x"', 'ask'],
+    ['rm', 'git config alias.p "!rm x"', 'ask'],
+    ['rm', `awk 'BEGIN{system("rm x")}'`, 'ask'],
+    ['rm', 'find . -delete', 'ask'],
+    ['rm', 'make SHELL=/bin/rm', 'ask'],
+    ['rm', 'tar --to-command=rm -xf a.tar', 'ask'],
+    ['rm', 'xargs env < list', 'ask'],
+    ['rm', 'echo "${x:-$(rm x)}"', 'deny'],
+    ['rm', 'x=$((1<<3)); rm x', 'deny'],
+    ['rm', 'cat <<EOF', 'ask'],
+    ['rm', 'a[1<<3]=2; rm x', 'deny'],
+    ['rm', '((1<<b))\nrm x\nb))', 'ask'],
+  ])('%s: %s → %s', (prefix, line, permission) => {
+    expect(permissionOf(bash(line), 'full', [deny('bash', prefix)])).toBe(permission)
+  })
+  test.each(['$(', '${a:-', '`', '"$(', 'sudo ', '<<E ', "eval '"])(
+    'or asks: %s, again and again',
+    (part) => {
+      expect(permissionOf(bash(part.repeat(20_000)), 'full', [deny('bash', 'rm')])).toBe('ask')
+    },
+  )
+  test.each([
+    'find . -name "*.rm"',
+    'find . -name rm',
+    'mv rm x',
+    'git rm x',
+    'docker run --rm alpine true',
+    'for f in "${all[@]}"; do echo "${f%.*}" >> "$LOG"; done',
+    'npm test -- --run "$FILE"',
+    'x=$((x + 1)); echo "$x ${#x}"',
+    'sed -n 1,5p src/rm.ts',
+    "jq '.rm' package.json",
+    'case "$1" in\n -h|*.md) echo a;; *) echo b;; esac',
+    '[ -f x ] && cat <<EOF\nx\nEOF',
+  ])('and of rm nothing in: %s', (line) => {
+    expect(permissionOf(bash(line), 'full', [deny('bash', 'rm')])).toBe('allow')
   })
 })
 
