@@ -115,7 +115,10 @@ function boxOf({ body }: NewEntry): Buffer {
 }
 
 /** An entry as append.lua takes it. */
-function argsOf({ kind, blobs, hint, consumes }: NewEntry, box: Buffer): (string | number | Buffer)[] {
+function argsOf(
+  { kind, blobs, keeps = [], hint, consumes }: NewEntry,
+  box: Buffer,
+): (string | number | Buffer)[] {
   if (consumes && kind !== 'received') {
     throw new BatonError('bad-frame', '(append.entries.consumes: goes with received only)')
   }
@@ -128,6 +131,7 @@ function argsOf({ kind, blobs, hint, consumes }: NewEntry, box: Buffer): (string
     hint?.status ?? '',
     consumes?.n ?? '',
     consumes?.id ?? '',
+    keeps.join(' '),
   ]
 }
 

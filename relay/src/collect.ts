@@ -15,14 +15,14 @@ export async function collect(
 ): Promise<void> {
   const { account, sid } = session
   const { state, blobs } = sessionKeys(sid)
-  for (const [i, { kind, blobs: hashes }] of entries.entries()) {
+  for (const [i, { kind, blobs: own, keeps = [] }] of entries.entries()) {
     if (kind !== 'snapshot' && kind !== 'checkpoint') continue
     const seq = last - entries.length + 1 + i
     const [code, bytes, forgotten] = await run(
       redis,
       'collect',
       { state, blobs },
-      { account, kind, seq, hashes: hashes.join(' ') },
+      { account, kind, seq, hashes: [...own, ...keeps].join(' ') },
     )
     if (code !== 'ok' || !forgotten) continue
     await redis.unlink(

@@ -121,6 +121,44 @@ describe('append', () => {
     ).toBe('no-blob')
   })
 
+  test('J13: what an entry keeps of earlier ones lives as long as its own, and is not read (F28, F61)', async () => {
+    const put = (name: string): Promise<string> => putBlob(runner, sid, name)
+    const [base = '', ...deltas] = [
+      await put('base'),
+      await put('a'),
+      await put('b'),
+      await put('c'),
+      await put('d'),
+    ]
+    const look = lookInto(redis)
+    const exists = (hash: string): Promise<number> => look.exists(blobKey(sid, hash))
+    const [a = '', b = '', c = '', d = ''] = deltas
+    // The last one is a whole snapshot again, and keeps those before it.
+    const written = [
+      [[base], []],
+      [[a], [base]],
+      [[b], [base, a]],
+      [[c], [base, b]],
+      [[d], [base, c]],
+      [[], [d]],
+    ]
+    for (const [i, [blobs = [], keeps = []]] of written.entries()) {
+      await runner.ask('append', append(2 + i, [entry('snapshot', { blobs, keeps })]))
+      await until(
+        async () => (await look.hget(sessionKeys(sid).state, 'snapshot_collected')) === String(2 + i),
+        'it was looked at',
+      )
+      // The newest two and what they keep.
+      const alive = written.slice(Math.max(0, i - 1), i + 1).flat(2)
+      expect([i, ...(await Promise.all(alive.map(exists)))]).toEqual([i, ...alive.map(() => 1)])
+    }
+    await until(async () => (await exists(b)) === 0, 'what nobody keeps is gone')
+    const { entries: read } = await runner.ask('read', { sid, from: 2 })
+    expect(read.map(({ blobs }) => blobs)).toEqual(written.map(([blobs]) => blobs))
+    expect(read.some((one) => 'keeps' in one)).toBe(false)
+    expect(await runner.refused('append', append(8, [entry('snapshot', { keeps: [b] })]))).toBe('no-blob')
+  })
+
   test('I8: a snapshot is in the journal only after the relay has confirmed its bytes by their hash', async () => {
     const bytes = 'a snapshot, sealed'
     const hash = sha256Hex(bytes)

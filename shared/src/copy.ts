@@ -12,7 +12,15 @@ import type { BlobStore } from './blobs.ts'
 import { fromUtf8, toHex, utf8 } from './bytes.ts'
 import { BatonError } from './errors.ts'
 import type { Json } from './guest.ts'
-import { BODIES, Received, SessionMeta, SnapshotEntry, type Copy } from './journal.ts'
+import {
+  BODIES,
+  blobsOfSnapshot,
+  Received,
+  SessionMeta,
+  SnapshotEntry,
+  type Agent,
+  type Copy,
+} from './journal.ts'
 import { deflate, inflate } from './pack.ts'
 import { Hash, Id, LIMITS, SealedKind, type AskGives, type Entry } from './protocol.ts'
 import { openJson, place } from './seal.ts'
@@ -69,6 +77,7 @@ export interface CopyPlace {
 }
 
 type OpenedJson = Omit<CopiedEntry, 'kind'> & { kind: Entry['kind'] }
+type OpenedSnapshot = Omit<CopiedEntry, 'body'> & { body: SnapshotEntry & { agent: Agent } }
 
 /**
  * Reads a session. One that goes on meanwhile is copied as its journal stood at the beginning.
@@ -82,11 +91,11 @@ export async function* readCopy(from: CopyPlace, meta: SessionMeta): AsyncGenera
   }
   const { snapshot, files } = await newestWhole(from, found.snapshots)
   const isWanted = (entry: OpenedJson): boolean => {
-    if (entry.kind === 'snapshot') return entry.seq === snapshot.seq
+    if (entry.kind === 'snapshot') return false
     if (entry.kind === 'checkpoint') return entry.seq === found.checkpoint?.seq
     return isHistory(entry)
   }
-  const { name, engine, bundle, baseline } = v.parse(SnapshotEntry, snapshot.body).agent
+  const { name, engine, bundle, baseline } = snapshot.body.agent
   const others = [...found.blobs, ...(found.checkpoint?.blobs ?? [])].filter((hash) => !files.has(hash))
   const wanted = new Set(others)
   yield {
@@ -101,7 +110,8 @@ export async function* readCopy(from: CopyPlace, meta: SessionMeta): AsyncGenera
   for (const [hash, bytes] of files) yield { t: 'blob', hash, bytes }
   for (const hash of wanted) yield { t: 'blob', hash, bytes: await fetchBlob(from, hash) }
   for await (const entry of entriesOf(from, found.tail)) {
-    if (isWanted(entry)) yield { t: 'entry', entry: entry as CopiedEntry }
+    if (entry.seq === snapshot.seq) yield { t: 'entry', entry: snapshot as unknown as CopiedEntry }
+    else if (isWanted(entry)) yield { t: 'entry', entry: entry as CopiedEntry }
   }
 }
 
@@ -120,8 +130,8 @@ interface Survey {
   kept: number
   /** Blobs that these refer to. */
   blobs: string[]
-  /** The newest two: the relay keeps their blobs. */
-  snapshots: OpenedJson[]
+  /** The newest two: the relay keeps their blobs. Each says what its guest is. */
+  snapshots: OpenedSnapshot[]
   checkpoint: OpenedJson | undefined
 }
 
@@ -129,8 +139,10 @@ async function survey(from: CopyPlace): Promise<Survey> {
   // The end of a journal is always the end of a whole write.
   const { tail } = await from.read(1, 1)
   const found: Survey = { tail, kept: 0, blobs: [], snapshots: [], checkpoint: undefined }
+  const agents = new Map<number, Agent>()
   for await (const entry of entriesOf(from, tail)) {
-    if (entry.kind === 'snapshot') found.snapshots = [...found.snapshots.slice(-1), entry]
+    if (entry.kind === 'snapshot')
+      found.snapshots = [...found.snapshots.slice(-1), wholeSnapshot(entry, agents)]
     else if (entry.kind === 'checkpoint') found.checkpoint = entry
     else if (isHistory(entry)) {
       found.kept++
@@ -140,11 +152,20 @@ async function survey(from: CopyPlace): Promise<Survey> {
   return found
 }
 
+/** A copy names a snapshot's agent and blobs in the entry itself: the entries that did so before do not come along. */
+function wholeSnapshot({ seq, body }: OpenedJson, agents: Map<number, Agent>): OpenedSnapshot {
+  const { agent_at = 0, ...said } = v.parse(SnapshotEntry, body)
+  const agent = said.agent ?? agents.get(agent_at)
+  if (!agent) throw new BatonError('journal-gap', `(no agent for the snapshot at ${seq})`)
+  agents.set(seq, agent)
+  return { kind: 'snapshot', seq, body: { ...said, agent }, blobs: blobsOfSnapshot(said, agent) }
+}
+
 /** Small, and the first that a running session replaces: taken before anything else. */
 async function newestWhole(
   from: CopyPlace,
-  snapshots: OpenedJson[],
-): Promise<{ snapshot: OpenedJson; files: Map<string, Uint8Array> }> {
+  snapshots: OpenedSnapshot[],
+): Promise<{ snapshot: OpenedSnapshot; files: Map<string, Uint8Array> }> {
   let failure: unknown = new BatonError('copy-too-early', '(it has not begun yet)')
   for (const snapshot of snapshots.toReversed()) {
     const files = new Map<string, Uint8Array>()

@@ -246,6 +246,16 @@ export const Outcome = v.object({
 })
 export type Outcome = v.InferOutput<typeof Outcome>
 
+export const Agent = v.object({
+  name: v.string(),
+  engine: Hash,
+  bundle: Hash,
+  baseline: Hash,
+  /** Sealed blob of the bundle, for a runner that lacks it. */
+  bundle_blob: Hash,
+})
+export type Agent = v.InferOutput<typeof Agent>
+
 export const SnapshotEntry = v.object({
   /** Snapshot blobs from the oldest (relative to the baseline) to this one. Empty: the guest is at its baseline. */
   chain: v.array(Hash),
@@ -275,16 +285,16 @@ export const SnapshotEntry = v.object({
   stopped: v.optional(count),
   /** Seq of the `received` where a copied history ends; absent: the session began here. */
   copied: v.optional(count),
-  agent: v.object({
-    name: v.string(),
-    engine: Hash,
-    bundle: Hash,
-    baseline: Hash,
-    /** Sealed blob of the bundle, for a runner that lacks it. */
-    bundle_blob: Hash,
-  }),
+  /** What the guest is. Instead, where it is what it was: the seq of the snapshot entry that says so. */
+  agent: v.optional(Agent),
+  agent_at: v.optional(count),
 })
 export type SnapshotEntry = v.InferOutput<typeof SnapshotEntry>
+
+/** What a restore from a snapshot needs. */
+export function blobsOfSnapshot({ chain, asks }: SnapshotEntry, { bundle_blob }: Agent): string[] {
+  return [...chain, bundle_blob, ...(asks === undefined ? [] : [asks])]
+}
 
 /** A git bundle, cut into sealed blobs. Unbundling all packs in order yields `state`, or else `commit`. */
 export const Pack = v.object({ blobs: v.array(Hash), bytes: count })

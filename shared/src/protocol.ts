@@ -98,6 +98,8 @@ export const NewEntry = v.strictObject({
   kind: SealedKind,
   body,
   blobs: v.pipe(v.array(hash), v.maxLength(LIMITS.entry_blobs)),
+  /** Blobs that earlier entries brought and that this one needs, too: they live as long as its own, and are not said again to readers. */
+  keeps: v.optional(v.pipe(v.array(hash), v.maxLength(LIMITS.entry_blobs))),
   hint: v.optional(Hint),
   /** `received` only: number and id of the command that leaves the inbox with this write (I6). */
   consumes: v.optional(v.strictObject({ n: count, id })),

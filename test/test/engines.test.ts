@@ -69,7 +69,9 @@ describe('a newer runner', () => {
     await loop.client.command(sid, 'prompt', { text: 'second' })
     const entries = await loop.client.untilEntries(sid, 'it went on', (all) => said(all).length === 2)
     expect(said(entries)).toEqual(['[1,"first"]', '[2,"second"]'])
-    const engines = entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.body.agent.engine] : []))
+    const engines = entries.flatMap((entry) =>
+      entry.kind === 'snapshot' ? (entry.body.agent ? [entry.body.agent.engine] : []) : [],
+    )
     expect(new Set(engines)).toEqual(new Set([sha256Hex(older)]))
 
     const meta = { title: 'test', agent: 'script', mode: 'ask', workspace: '/w' } as const

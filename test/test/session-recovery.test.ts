@@ -76,6 +76,11 @@ describe('snapshots that can not be used', () => {
     const { entries } = await movedWith(() => Promise.reject(new BatonError('snapshot-torn')))
     expect(notes(entries)).toEqual(['first', 'second'])
     expect(JSON.stringify(entries)).toContain('A snapshot could not be used')
+    // One says what the agent is, the others where that stands.
+    const [first, ...others] = entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry] : []))
+    expect(first?.body.agent).toMatchObject({ name: 'script' })
+    expect(others.length).toBeGreaterThan(2)
+    for (const { body } of others) expect([body.agent, body.agent_at]).toEqual([undefined, first?.seq])
   })
 
   it('F29: a snapshot that disagrees with the journal is given up for an earlier one, and said so', async () => {

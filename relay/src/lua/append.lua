@@ -15,7 +15,7 @@
 --   session_channel
 --   account_channel
 --   entries...        kind, size, box, blobs (separated by spaces), hint (JSON or ''), status (or ''), n and id of the
---                     consumed command (or '' and ''): eight for each entry
+--                     consumed command (or '' and ''), blobs that it keeps (like blobs): nine for each entry
 -- RETURNS
 --   ok seq at
 --   repeated seq at   these very entries are there already: the answer to the first try was lost
@@ -24,7 +24,7 @@
 --   already-consumed n
 --   no-blob hash
 --   no-session
-local HEAD, WIDTH = 7, 8
+local HEAD, WIDTH = 7, 9
 local state = redis.call('HMGET', KEYS[1], 'account', 'holder', 'expires_at', 'epoch', 'seq', 'status', 'bytes',
   'told_at')
 if state[1] ~= ARGV[1] then return { 'no-session' } end
@@ -46,7 +46,7 @@ if first ~= tail + 1 then return { 'wrong-seq', tail } end
 
 local consumed = {}
 for base = HEAD, #ARGV - 1, WIDTH do
-  for hash in string.gmatch(ARGV[base + 4], '%x+') do
+  for hash in string.gmatch(ARGV[base + 4] .. ' ' .. ARGV[base + 9], '%x+') do
     if redis.call('HEXISTS', KEYS[4], hash) == 0 then return { 'no-blob', hash } end
   end
   local n = ARGV[base + 7]

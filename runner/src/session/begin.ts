@@ -3,11 +3,17 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { fromUtf8 } from '@baton/shared/bytes.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectRequest, Pause, StartMessage } from '@baton/shared/guest.ts'
-import type { Rule, SandboxWish, SnapshotEntry, StartCommand } from '@baton/shared/journal.ts'
+import {
+  blobsOfSnapshot,
+  type Agent,
+  type Rule,
+  type SandboxWish,
+  type SnapshotEntry,
+  type StartCommand,
+} from '@baton/shared/journal.ts'
 import type { BlobStore } from '@baton/shared/blobs.ts'
 import type { Harness } from '../harness.ts'
 import type { Opened } from '@baton/shared/entries.ts'
-import { blobsOf } from './book.ts'
 import { engineFor } from './engine.ts'
 import type { Journal } from './journal.ts'
 import type { SessionOptions } from './options.ts'
@@ -15,11 +21,11 @@ import type { Snapshots } from './snapshots.ts'
 import { readStart } from './start-message.ts'
 import { emptyState, fold, type SessionState } from './state.ts'
 
-export type Agent = SnapshotEntry['agent']
-
 export interface Begun {
   harness: Harness
   agent: Agent
+  /** Seq of the snapshot entry that says so. */
+  agent_at: number
   pause: Pause
   asked: number
   state: SessionState
@@ -72,9 +78,10 @@ export async function restoreGuest(
   at: { snapshot: number; checkpoint: number },
 ): Promise<Begun> {
   const { body: entry } = await journal.at(at.snapshot, 'snapshot')
+  const { agent, agent_at } = await agentOf(journal, entry, at.snapshot)
   const state = emptyState()
   const [bundle, files, received, asks] = await Promise.all([
-    fetchBundle(blobs, journal, entry.agent.bundle_blob),
+    fetchBundle(blobs, journal, agent.bundle_blob),
     snapshots.fetch(entry),
     journal.at(entry.start, 'received'),
     fetchAsks(blobs, journal, entry.asks),
@@ -83,13 +90,14 @@ export async function restoreGuest(
   const { sid, key } = journal
   const start = await readStart({ blobs, sid, key }, received.body)
   if (received.body.kind !== 'start') throw new BatonError('journal-gap', '(start)')
-  const harness = options.harness(bundle, await engineFor(options, journal.gone, entry.agent.engine))
+  const harness = options.harness(bundle, await engineFor(options, journal.gone, agent.engine))
   try {
-    const pause = await restorePause(harness, entry, files)
-    const { agent, asked, previous } = entry
+    const pause = await restorePause(harness, entry, agent, files)
+    const { asked, previous } = entry
     const base = {
       harness,
       agent,
+      agent_at,
       state,
       start,
       rules: received.body.rules ?? [],
@@ -98,7 +106,7 @@ export async function restoreGuest(
       asked,
       // One that claimed the session since may have come to them.
       unstarted: state.claims > 1 ? [] : (entry.unstarted ?? []),
-      savedBlobs: blobsOf(entry),
+      savedBlobs: blobsOfSnapshot(entry, agent),
       snapshot: at.snapshot,
       previous,
     }
@@ -109,13 +117,30 @@ export async function restoreGuest(
   }
 }
 
-async function restorePause(harness: Harness, entry: SnapshotEntry, files: Uint8Array[]): Promise<Pause> {
+/** What the guest is, and which entry says so: this one, or the one that it names. */
+async function agentOf(
+  journal: Journal,
+  { agent, agent_at = 0 }: SnapshotEntry,
+  seq: number,
+): Promise<{ agent: Agent; agent_at: number }> {
+  if (agent) return { agent, agent_at: seq }
+  const { body } = await journal.at(agent_at, 'snapshot')
+  if (!body.agent) throw new BatonError('journal-gap', `(no agent at ${agent_at})`)
+  return { agent: body.agent, agent_at }
+}
+
+async function restorePause(
+  harness: Harness,
+  entry: SnapshotEntry,
+  agent: Agent,
+  files: Uint8Array[],
+): Promise<Pause> {
   if (entry.state === 'baseline') {
     const header = await harness.open()
     for (const name of ['engine', 'bundle', 'baseline'] as const) {
-      if (header[name] !== entry.agent[name]) {
+      if (header[name] !== agent[name]) {
         const code = name === 'engine' ? 'snapshot-engine' : 'snapshot-baseline'
-        throw new BatonError(code, `It needs ${name} ${entry.agent[name]}, this runner has ${header[name]}.`)
+        throw new BatonError(code, `It needs ${name} ${agent[name]}, this runner has ${header[name]}.`)
       }
     }
     return AT_BASELINE

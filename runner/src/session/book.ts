@@ -3,7 +3,7 @@ import type { BlobStore } from '@baton/shared/blobs.ts'
 import { fromUtf8, utf8 } from '@baton/shared/bytes.ts'
 import type { GuestMessage, Json } from '@baton/shared/guest.ts'
 import { BatonError } from '@baton/shared/errors.ts'
-import type { Outcome, Received, SnapshotEntry } from '@baton/shared/journal.ts'
+import { blobsOfSnapshot, type Outcome, type Received, type SnapshotEntry } from '@baton/shared/journal.ts'
 import { LIMITS, type Status } from '@baton/shared/protocol.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 import type { Draft, Journal } from './journal.ts'
@@ -45,6 +45,7 @@ export class Book {
       if (draft.kind === 'snapshot') {
         live.previous = live.snapshot
         live.snapshot = seq
+        if (draft.body.agent) live.agent_at = seq
       }
       // Nobody waits for it: closing the workspace does.
       if (draft.kind === 'checkpoint') {
@@ -65,7 +66,8 @@ export class Book {
     const asks = live.carried.length > 0 ? await this.#store(live.carried) : undefined
     const unstarted = unstartedOf(live)
     const body: SnapshotEntry = {
-      ...{ chain, bytes, state, covers: this.journal.tail, asked: live.asked, agent: live.agent },
+      ...{ chain, bytes, state, covers: this.journal.tail, asked: live.asked },
+      ...(live.agent_at > 0 ? { agent_at: live.agent_at } : { agent: live.agent }),
       ...(on === undefined ? {} : { on }),
       ...(asks === undefined ? {} : { asks }),
       undelivered: live.state.queue.map((deliverable) => deliverable.seq),
@@ -79,11 +81,11 @@ export class Book {
       ...(live.state.copied ? { copied: live.state.copied.seq } : {}),
       ...(unstarted.length > 0 ? { unstarted } : {}),
     }
-    const own = blobsOf(body)
+    const own = blobsOfSnapshot(body, live.agent)
     // The one before is what is left when this one proves bad: its blobs must live as long as this one's (F28).
-    const blobs = [...new Set([...own, ...live.savedBlobs])]
+    const keeps = live.savedBlobs
     live.savedBlobs = own
-    return { kind: 'snapshot', body, blobs }
+    return { kind: 'snapshot', body, blobs: own.filter((blob) => !keeps.includes(blob)), keeps }
   }
 
   /** The first snapshot of a session: the guest at its baseline, no pages. `start`: seq that the start entry will have. */
@@ -129,11 +131,6 @@ export function unstartedOf({ toStart, state }: Live): number[] {
   return Array.from(toStart).flatMap(([effect, attempt]) =>
     attempt === 'first' && state.open.has(effect) ? [effect] : [],
   )
-}
-
-/** What a restore from this snapshot needs. */
-export function blobsOf({ chain, agent, asks }: SnapshotEntry): string[] {
-  return [...chain, agent.bundle_blob, ...(asks === undefined ? [] : [asks])]
 }
 
 function messageOfReceived(body: Received): GuestMessage {

@@ -56,6 +56,7 @@ export async function writeCopied(start: CopyStart): Promise<{ snapshot: number;
   await history.flush()
   if (!snapshot) throw new BatonError('copy-torn', '(its snapshot is missing)')
   const old = v.parse(SnapshotEntry, snapshot.body)
+  if (!old.agent) throw new BatonError('copy-torn', '(its snapshot does not say what the agent is)')
   await checkEngine(options, journal.gone, old.agent.engine)
 
   const files: Draft[] = checkpoint

@@ -13,6 +13,7 @@ interface DraftOf<K extends SealedKind> {
   kind: K
   body: BodyOf<K>
   blobs?: string[]
+  keeps?: string[]
   hint?: Hint
   consumes?: { n: number; id: string }
 }
@@ -157,11 +158,12 @@ export class Journal {
   }
 
   #sealed(draft: Draft, seq: number): NewEntry {
-    const { kind, hint, consumes } = draft
+    const { kind, keeps = [], hint, consumes } = draft
     return {
       kind,
       body: sealJson(this.key, draft.body, place.entry(this.sid, kind, seq)),
       blobs: draft.blobs ?? [],
+      ...(keeps.length > 0 ? { keeps } : {}),
       ...(hint ? { hint } : {}),
       ...(consumes ? { consumes } : {}),
     }

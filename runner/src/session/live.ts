@@ -1,10 +1,9 @@
 /** A session's guest and everything around it while a runner holds it. */
 import type { EffectRequest, Pause, StartMessage } from '@baton/shared/guest.ts'
 import type { Harness } from '../harness.ts'
-import type { Rule } from '@baton/shared/journal.ts'
+import type { Agent, Rule } from '@baton/shared/journal.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Workspace } from '../workspace/workspace.ts'
-import type { Agent } from './begin.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import { Conversations } from './conversations.ts'
 import type { Images } from './images.ts'
@@ -14,6 +13,8 @@ import { reseedOf, type Deliverable, type SessionState } from './state.ts'
 export interface Live {
   readonly harness: Harness
   readonly agent: Agent
+  /** Seq of the snapshot entry that says so; 0: none does yet. */
+  agent_at: number
   readonly state: SessionState
   readonly start: StartMessage
   readonly tools: ReadonlyMap<string, Tool>
@@ -52,6 +53,7 @@ export function newLive(
     Live,
     | 'harness'
     | 'agent'
+    | 'agent_at'
     | 'state'
     | 'start'
     | 'tools'

@@ -78,7 +78,7 @@ export async function start(
       tools: new Map(tools.map((tool) => [tool.spec.name, tool])),
       workspace: Promise.resolve(workspace),
       pause: { state: 'quiescent', asked: [] },
-      ...{ asked: 0, savedBlobs: [], news: [] },
+      ...{ asked: 0, savedBlobs: [agent.bundle_blob], agent_at: 0, news: [] },
     })
     const { sandbox } = workspace.stay ?? {}
     const kept = await keptStart({ blobs, sid: lease.sid, key: journal.key }, message)

@@ -5,7 +5,7 @@ import type { SnapshotEntry } from '@baton/shared/journal.ts'
 import type { Harness, Snapshot } from '../harness.ts'
 
 /** A restore reads the whole chain; a full snapshot every so often keeps it short. */
-const CHAIN_MAX = 8
+const CHAIN_MAX = 4
 
 export class Snapshots {
   readonly #blobs: BlobStore
