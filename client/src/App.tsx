@@ -37,15 +37,18 @@ function Inside({ paired }: { paired: Extract<Entrance, { at: 'paired' }> }): Re
       if (document.visibilityState === 'visible') hub.nudge()
       else void drafts.flush()
     }
+    const offline = (): void => hub.offline()
     const flush = (): void => void drafts.flush()
     document.addEventListener('visibilitychange', wake)
     addEventListener('pageshow', wake)
     addEventListener('online', wake)
+    addEventListener('offline', offline)
     addEventListener('pagehide', flush)
     return () => {
       document.removeEventListener('visibilitychange', wake)
       removeEventListener('pageshow', wake)
       removeEventListener('online', wake)
+      removeEventListener('offline', offline)
       removeEventListener('pagehide', flush)
     }
   }, [hub, drafts])

@@ -258,6 +258,21 @@ describe('without connection', () => {
     await page.getByText('No connection to the relay').waitFor({ state: 'detached' })
   })
 
+  test('F2: what the system says of the network shows at once: no green dot, and nothing is called sending', async () => {
+    const { page, context } = await ground.paired()
+    await begun(page, 'Something in a tunnel')
+    await context.setOffline(true)
+    await page.getByText('This device is offline.').waitFor({ timeout: 2_500 })
+    await page.locator('.session-state').getByText('Offline').waitFor()
+    await page.getByLabel('Message').fill('said in the tunnel')
+    await button(page, /^(Send|Queue)$/).click()
+    await page.getByText('Kept here; sent when the connection is back').waitFor()
+    await page.getByRole('link', { name: 'Sessions' }).click()
+    await page.getByRole('img', { name: 'Not connected' }).waitFor()
+    await context.setOffline(false)
+    await page.getByRole('img', { name: 'Connected', exact: true }).waitFor()
+  })
+
   test('F14, I6, C7: a session begun offline survives a reload and is made once', async () => {
     const { page } = await ground.paired()
     await page.getByLabel('Runner').waitFor()

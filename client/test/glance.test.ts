@@ -3,7 +3,7 @@ import { newAccount, sessionKey } from '@baton/shared/keys.ts'
 import type { Entry, SealedKind } from '@baton/shared/protocol.ts'
 import { place, sealJson } from '@baton/shared/seal.ts'
 import { describe, expect, test } from 'vitest'
-import { glance } from '../src/net/glance.ts'
+import { glance, troubled } from '../src/net/glance.ts'
 import type { Ask } from '../src/net/sender.ts'
 
 const SID = 'session-one-0000'
@@ -61,6 +61,17 @@ class Sealed {
     return (await glance(this.ask, KEY, SID, seq)).map(({ effect }) => effect)
   }
 }
+
+test('a session that rests is in trouble while the error of its last turn is the last that was said', async () => {
+  const journal = new Sealed().leases(60)
+  const seen = (): Promise<boolean> => troubled(journal.ask, KEY, SID, journal.entries.length)
+  expect(await seen()).toBe(false)
+  journal.add('event', { type: 'error', data: { code: 'model-busy', message: 'Busy.' }, effect: 4 })
+  journal.leases(3)
+  expect(await seen()).toBe(true)
+  journal.add('received', { kind: 'prompt', id: 'p', device: 'phone', now: 0, command: { text: 'Again' } })
+  expect(await seen()).toBe(false)
+})
 
 describe('what a waiting session asks', () => {
   test('F34: is found behind any number of lease entries, up to a thousand', async () => {

@@ -1,8 +1,9 @@
-/** A glance at the end of a session's journal: what it waits for, for the session list. */
+/** A glance at the end of a session's journal: what it waits for, or how its last turn ended, for the session list. */
 import type { Entry } from '@baton/shared/protocol.ts'
 import { readEntry } from '@baton/shared/view/entry.ts'
 import type { Approval } from '@baton/shared/view/items.ts'
 import { EMPTY, pendingApprovals, reduce } from '@baton/shared/view/transcript.ts'
+import { hasTrouble } from '../store/session.ts'
 import type { Ask } from './sender.ts'
 
 /** A pending approval is near the end as a rule: outcomes of calls that ran beside it follow, and lease entries. */
@@ -30,6 +31,17 @@ export async function glance(ask: Ask, key: Uint8Array, sid: string, seq: number
     entries = [...(await readRange(ask, sid, from, first - 1)), ...entries]
     first = from
   }
+}
+
+/** Did the last turn of a session that rests end in an error? As far as its last entries tell. Throws as `glance`. */
+export async function troubled(ask: Ask, key: Uint8Array, sid: string, seq: number): Promise<boolean> {
+  const entries = await readRange(ask, sid, Math.max(1, seq - WINDOW + 1))
+  return hasTrouble(
+    reduce(
+      EMPTY,
+      entries.map((entry) => readEntry(key, sid, entry)),
+    ),
+  )
 }
 
 /** Entries `from` to `to`, without `to` up to the tail; in pages, because one answer holds what fits a frame. */

@@ -29,7 +29,7 @@ import { Dismissed } from '../store/dismissed.ts'
 import { merged, type Runner, type NamedDevice } from '../store/account.ts'
 // What reads journals is not needed for the first picture; it comes with the session's screen.
 import type { Live } from './live.ts'
-import { Sender, type OutboxStorage } from './sender.ts'
+import { Sender, type Ask, type OutboxStorage } from './sender.ts'
 
 export interface HubOptions {
   origin: string
@@ -40,6 +40,8 @@ export interface HubOptions {
 }
 
 const SEEN_WRITE_MS = 500
+/** Of the list, so many are looked at for how they ended; of those that change meanwhile all. */
+const NEWEST = 20
 /** Of some 300 KB each: what a screen or two shows. */
 const PICTURES_MAX = 24
 
@@ -50,6 +52,8 @@ export class Hub {
   readonly listed = new Cell(false)
   /** What waiting sessions wait for, by sid. */
   readonly glances = new Cell<ReadonlyMap<string, readonly Approval[]>>(new Map())
+  /** Sessions that rest because their last turn ended in an error, as far as was looked. */
+  readonly troubled = new Cell<ReadonlySet<string>>(new Set())
   readonly dismissed: Dismissed
   readonly outbox: Sender
   readonly blobs: HttpBlobs
@@ -109,6 +113,13 @@ export class Hub {
   nudge(): void {
     this.#connection.nudge()
     if (this.#connection.state.at === 'open') this.#refresh()
+  }
+
+  /** The system says that there is no network. Shown at once, and asked of the relay: it may run on this very machine. */
+  offline(): void {
+    if (this.#connection.state.at !== 'open') return
+    this.connection.set({ at: 'connecting', attempt: 0 })
+    this.nudge()
   }
 
   /** Tries again after a refusal whose cause is gone. */
@@ -208,9 +219,12 @@ export class Hub {
     this.#connection
       .ask('list', {})
       .then((list) => {
+        // It answers, whatever the system said of the network.
+        this.connection.set(this.#connection.state)
         this.#see(list)
         this.listed.set(true)
-        for (const session of list.sessions) this.#sessionSeen(session)
+        const newest = list.sessions.toSorted((a, b) => b.changed_at - a.changed_at).slice(0, NEWEST)
+        for (const session of list.sessions) this.#sessionSeen(session, newest.includes(session))
       })
       // A lost connection lists again when it is back.
       .catch(() => undefined)
@@ -244,7 +258,8 @@ export class Hub {
     }, SEEN_WRITE_MS)
   }
 
-  #sessionSeen(session: SessionInfo): void {
+  /** `look`: also for how the last turn ended, when it rests. */
+  #sessionSeen(session: SessionInfo, look = true): void {
     const { sid, pending, status, seq } = session
     const held = this.#lives.get(sid)
     // A watched session learns from its journal what was applied; the count alone may be older than the command.
@@ -252,19 +267,28 @@ export class Hub {
     // It was watched before the relay had heard of it.
     if (held?.live.view.get().refused) held.live.resume()
     void held?.live.refreshWaiting(pending)
-    if (status === 'waiting' && this.#glanced.get(sid) !== seq) void this.#glance(sid, seq)
+    const rests = status === 'idle' && look
+    if (!rests && this.troubled.get().has(sid)) this.#setTroubled(sid, false)
+    if ((status === 'waiting' || rests) && this.#glanced.get(sid) !== seq) void this.#glance(sid, seq, rests)
   }
 
-  async #glance(sid: string, seq: number): Promise<void> {
+  #setTroubled(sid: string, now: boolean): void {
+    const only = new Set([sid])
+    this.troubled.update((sids) => (now ? sids.union(only) : sids.difference(only)))
+  }
+
+  async #glance(sid: string, seq: number, rests: boolean): Promise<void> {
     this.#glanced.set(sid, seq)
     try {
-      const { glance } = await import('./glance.ts')
-      const approvals = await glance(
-        (what, with_) => this.#connection.ask(what, with_),
-        this.keyOf(sid),
-        sid,
-        seq,
-      )
+      const { glance, troubled } = await import('./glance.ts')
+      const ask: Ask = (what, with_) => this.#connection.ask(what, with_)
+      const key = this.keyOf(sid)
+      if (rests) {
+        const now = await troubled(ask, key, sid, seq)
+        if (this.#glanced.get(sid) === seq) this.#setTroubled(sid, now)
+        return
+      }
+      const approvals = await glance(ask, key, sid, seq)
       // One that began later knows more.
       if (this.#glanced.get(sid) === seq)
         this.glances.update((glances) => new Map(glances).set(sid, approvals))

@@ -2,7 +2,7 @@ import { ERRORS } from '@baton/shared/errors.ts'
 import type { ConnectionState } from '@baton/shared/connection.ts'
 import { useEffect, useState, type ReactElement } from 'react'
 import { leave } from '../entrance.ts'
-import { useCell, useNow, usePaired } from './hooks.ts'
+import { useCell, useNow, useOffline, usePaired } from './hooks.ts'
 
 /** A break shorter than this is nobody's business (F2). */
 const QUIET_MS = 3_000
@@ -13,6 +13,7 @@ export function ConnectionBar(): ReactElement | null {
   const state = useCell(hub.connection)
   const unsent = useCell(hub.outbox.items).filter((item) => item.state !== 'acknowledged').length
   const away = state.at !== 'open'
+  const offline = useOffline()
   const [long, setLong] = useState(false)
   useEffect(() => {
     if (!away) {
@@ -23,11 +24,11 @@ export function ConnectionBar(): ReactElement | null {
     return () => clearTimeout(timer)
   }, [away])
   if (state.at === 'refused') return <Refused state={state} unsent={unsent} />
-  if (!away || !long) return null
+  if (!away || !(long || offline)) return null
   return (
     <div className="bar" role="status">
       <p>
-        <strong>{navigator.onLine ? 'No connection to the relay.' : 'This device is offline.'}</strong>{' '}
+        <strong>{offline ? 'This device is offline.' : 'No connection to the relay.'}</strong>{' '}
         <WaitingWords state={state} />{' '}
         {unsent > 0
           ? `What you typed is kept here (${unsent}) and sent when it is back.`
@@ -81,7 +82,8 @@ function Refused({
 export function ConnectionDot(): ReactElement {
   const { hub } = usePaired()
   const { at } = useCell(hub.connection)
-  const words = at === 'open' ? 'Connected' : at === 'connecting' ? 'Connecting' : 'Not connected'
+  const offline = useOffline()
+  const words = at === 'open' ? 'Connected' : at === 'connecting' && !offline ? 'Connecting' : 'Not connected'
   return (
     <span className={`dot ${at}`} role="img" aria-label={words} title={words}>
       <span />

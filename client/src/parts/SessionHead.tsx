@@ -12,7 +12,7 @@ export function SessionHead({
   wide,
   ended,
   place,
-  held,
+  online,
   mode,
   changing,
   onMode,
@@ -28,8 +28,8 @@ export function SessionHead({
   ended: boolean
   /** Name of the runner. */
   place: string | undefined
-  /** A runner holds it, and answers. */
-  held: boolean
+  /** The runner is there, as far as this device knows. */
+  online: boolean
   mode: Mode | undefined
   /** The mode is a wish of this device that the agent has not heard of yet. */
   changing: boolean
@@ -91,7 +91,7 @@ export function SessionHead({
             onClick={onMove}
           >
             <span>
-              <span className={held ? 'chip-dot on' : 'chip-dot'} />
+              <span className={online ? 'chip-dot on' : 'chip-dot'} />
               <span className="ellipsis">{place}</span>
             </span>
           </button>

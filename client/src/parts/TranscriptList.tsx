@@ -11,9 +11,12 @@ const END_PX = 24
 export function TranscriptList({
   rows,
   nameOf,
+  sent,
 }: {
   rows: readonly Row[]
   nameOf: (device: string) => string
+  /** How many prompts were sent from here: with each the view goes to the end, where it will appear. */
+  sent: number
 }): ReactElement {
   const frame = useRef<HTMLDivElement>(null)
   const stuck = useRef(true)
@@ -31,7 +34,11 @@ export function TranscriptList({
     setAway(!stuck.current && !isAtEnd(scroller))
   }, [])
 
-  useLayoutEffect(follow, [rows, follow])
+  useLayoutEffect(() => {
+    stuck.current = true
+  }, [sent])
+
+  useLayoutEffect(follow, [rows, sent, follow])
 
   // The keyboard or an approval takes room from the list: what was at the end stays there.
   useEffect(() => {

@@ -34,6 +34,12 @@ export function useDevices(): NamedDevice[] {
   return hub.devices(useCell(hub.seen))
 }
 
+/** This device has no network, as its system says, and no connection. A short break of the connection alone is not that. */
+export function useOffline(): boolean {
+  const { hub } = usePaired()
+  return useCell(hub.connection).at !== 'open' && !navigator.onLine
+}
+
 /** Why this device can send nothing any more (`device-revoked`). */
 export function useRemoved(): string | undefined {
   const { hub } = usePaired()

@@ -7,7 +7,7 @@ import {
   type Transcript,
 } from '@baton/shared/view/transcript.ts'
 import { useMemo } from 'react'
-import { hasEnded } from '../store/session.ts'
+import { hasEnded, hasTrouble } from '../store/session.ts'
 import type { Row } from './TranscriptRow.tsx'
 
 /** The items, then what goes on right now. */
@@ -31,9 +31,7 @@ export function useRows(
     if (retry && !expired) rows.push({ kind: 'retrying', id: 'retrying', retry })
     else if (isThinking(transcript) && texts.length === 0 && !expired)
       rows.push({ kind: 'thinking', id: 'thinking' })
-    const last = transcript.items.at(-1)
-    if (session?.status === 'idle' && last?.kind === 'event' && last.tone === 'error' && last.code)
-      rows.push({ kind: 'again', id: 'again' })
+    if (session?.status === 'idle' && hasTrouble(transcript)) rows.push({ kind: 'again', id: 'again' })
     if (expired && session?.status !== 'idle') {
       rows.push({ kind: 'away', id: 'away', runner: name(lease.holder) })
     }

@@ -2,14 +2,14 @@ import { readTodos, todoWords } from '@baton/shared/view/documents.ts'
 import type { Approval } from '@baton/shared/view/items.ts'
 import { pendingApprovals } from '@baton/shared/view/transcript.ts'
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactElement } from 'react'
-import { prompt, stop } from '../net/commands.ts'
+import { compact, prompt, stop } from '../net/commands.ts'
 import { Live } from '../net/live.ts'
 import { AgainContext } from '../parts/again.ts'
 import { Announcer } from '../parts/Announcer.tsx'
 import { ApprovalCard, whereWords } from '../parts/ApprovalCard.tsx'
 import { Composer } from '../parts/Composer.tsx'
 import { Ended } from '../parts/Ended.tsx'
-import { useCell, useDevices, usePaired, useRemoved, useRunners } from '../parts/hooks.ts'
+import { useCell, useDevices, useOffline, usePaired, useRemoved, useRunners } from '../parts/hooks.ts'
 import { Link } from '../parts/Link.tsx'
 import { sameAgain } from '../parts/NewSession.tsx'
 import { Queue } from '../parts/Queue.tsx'
@@ -25,7 +25,15 @@ import { joined } from '../store/drafts.ts'
 import type { NewOutboxItem } from '../store/outbox.ts'
 import { photosOf, type Photo } from '../store/photos.ts'
 import { alwaysOf } from '../store/rule-words.ts'
-import { emptyWords, firstPrompt, hasEnded, placeOf, statusWords, titleOf } from '../store/session.ts'
+import {
+  emptyWords,
+  firstPrompt,
+  hasEnded,
+  isFailedCompaction,
+  placeOf,
+  statusWords,
+  titleOf,
+} from '../store/session.ts'
 
 /** A session that is on screen; `wide`: the list stands beside it. */
 export function Session({ sid, wide }: { sid: string; wide: boolean }): ReactElement {
@@ -47,6 +55,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
   const { sid } = live
   const view = useCell(live.view)
   const connected = useCell(hub.connection).at === 'open'
+  const offline = useOffline()
   const removed = useRemoved()
   const listed = useCell(hub.listed)
   const session = useCell(hub.seen).sessions.find((other) => other.sid === sid)
@@ -56,6 +65,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
   const [sheet, setSheet] = useState<SheetName | undefined>()
   const [inserted, setInserted] = useState<{ text: string; photos: readonly Photo[] } | undefined>()
   const [returned, setReturned] = useState(0)
+  const [sent, setSent] = useState(0)
 
   const { transcript } = view
   const key = hub.keyOf(sid)
@@ -96,10 +106,11 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
       setReturned((count) => count + 1)
     })
   }
+  const compacts = isFailedCompaction(transcript)
   const again = useCallback(
-    () => tap(prompt(key, sid, { text: 'Continue.' })),
+    () => tap(compacts ? compact(key, sid) : prompt(key, sid, { text: 'Continue.' })),
     // What `tap` reaches for never changes for one session.
-    [key, sid],
+    [key, sid, compacts],
   )
 
   const meta = session && hub.metaOf(sid, session.meta)
@@ -127,11 +138,15 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
         <SessionHead
           title={title}
           unknown={unknown}
-          words={statusWords(session, transcript, holder?.online, place && name(place), move_asked)}
+          words={
+            offline
+              ? 'Offline'
+              : statusWords(session, transcript, holder?.online, place && name(place), move_asked)
+          }
           wide={wide}
           ended={ended}
           place={place && name(place)}
-          held={holds}
+          online={!offline && runners.some(isOnline(place))}
           mode={mode}
           changing={taps.isChangingMode}
           onMode={() => setSheet('mode')}
@@ -148,7 +163,7 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
         <main className="session-main">
           {rows.length > 0 ? (
             <AgainContext value={removed === undefined && !unsent_prompt ? again : undefined}>
-              <TranscriptList rows={rows} nameOf={name} />
+              <TranscriptList rows={rows} nameOf={name} sent={sent} />
             </AgainContext>
           ) : (
             <div className="empty">
@@ -212,7 +227,10 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
               busy={busy}
               stopping={stopping}
               inserted={inserted}
-              onSend={taps.send}
+              onSend={async (said) => {
+                await taps.send(said)
+                setSent((count) => count + 1)
+              }}
               onStop={() => tap(stop(key, sid))}
             />
           )}

@@ -26,6 +26,7 @@ export function Sessions({ current }: { current?: string | undefined }): ReactEl
   const outbox = useCell(hub.outbox.items)
   const listed = useCell(hub.listed)
   const glances = useCell(hub.glances)
+  const troubled = useCell(hub.troubled)
   const moved = useCell(drafts.moved)
   const runners = useRunners()
   const now = useNow()
@@ -70,6 +71,7 @@ export function Sessions({ current }: { current?: string | undefined }): ReactEl
                       now={now}
                       current={row.sid === current}
                       approvals={glances.get(row.sid) ?? []}
+                      troubled={troubled.has(row.sid)}
                       runner={row.holder ? nameOf(row.holder, runners) : undefined}
                       away={runners.some(({ device, online }) => device === row.holder && !online)}
                     />
@@ -105,6 +107,7 @@ function SessionRow({
   now,
   current,
   approvals,
+  troubled,
   runner,
   away,
 }: {
@@ -112,6 +115,8 @@ function SessionRow({
   now: number
   current: boolean
   approvals: readonly Approval[]
+  /** Its last turn ended in an error. */
+  troubled: boolean
   runner: string | undefined
   away: boolean
 }): ReactElement {
@@ -133,14 +138,14 @@ function SessionRow({
       <span
         className={row.part === 'needs-you' && !approval ? 'small row-asks ellipsis' : 'small quiet ellipsis'}
       >
-        {[approval ? '' : stateWords(row, runner, away), where].filter(Boolean).join(' · ')}
+        {[approval ? '' : stateWords(row, runner, away, troubled), where].filter(Boolean).join(' · ')}
       </span>
     </Link>
   )
 }
 
 /** What the session does or waits for. */
-function stateWords(row: Row, runner: string | undefined, away: boolean): string {
+function stateWords(row: Row, runner: string | undefined, away: boolean, troubled: boolean): string {
   if (row.refused > 0) return 'A message was refused'
   if (row.unsent > 0)
     return row.unsent === 1 ? 'A message waits to be sent' : `${row.unsent} messages wait to be sent`
@@ -157,7 +162,8 @@ function stateWords(row: Row, runner: string | undefined, away: boolean): string
     case 'moving':
       return 'Moving'
     case 'idle':
-      return row.pending > 0 ? 'Waits for a runner' : 'Ready'
+      if (row.pending > 0) return 'Waits for a runner'
+      return troubled ? 'Error' : 'Ready'
     case 'done':
       return 'Done'
   }

@@ -38,6 +38,18 @@ export function firstPrompt(transcript: Transcript, outbox: readonly OutboxItem[
   return heard?.text ?? (queued?.as === 'prompt' ? queued.text : undefined)
 }
 
+/** Did that fail which a person asked for with "Compact now"? Then that is tried again, not the turn before it. */
+export function isFailedCompaction({ items }: Transcript): boolean {
+  const before = items.findLast((item) => item.kind !== 'event' || item.asked !== undefined)
+  return before?.kind === 'event' && before.asked === 'compact'
+}
+
+/** The last turn ended in an error: it rests, and a tap goes on. */
+export function hasTrouble({ items }: Transcript): boolean {
+  const last = items.at(-1)
+  return last?.kind === 'event' && last.tone === 'error' && last.code !== undefined
+}
+
 export function statusWords(
   session: SessionInfo | undefined,
   transcript: Transcript,
@@ -60,7 +72,8 @@ export function statusWords(
     case 'moving':
       return 'Moving'
     case 'idle':
-      return session.pending > 0 ? 'Waits for a runner' : 'Ready'
+      if (session.pending > 0) return 'Waits for a runner'
+      return hasTrouble(transcript) ? 'Error' : 'Ready'
   }
 }
 

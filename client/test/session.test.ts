@@ -1,0 +1,35 @@
+import type { SessionInfo } from '@baton/shared/protocol.ts'
+import { EMPTY, reduce, type Transcript } from '@baton/shared/view/transcript.ts'
+import { expect, test } from 'vitest'
+import { Journal } from '../../shared/test/journal.ts'
+import { firstPrompt, hasTrouble, isFailedCompaction, statusWords } from '../src/store/session.ts'
+
+const read = (journal: Journal): Transcript => reduce(EMPTY, journal.entries)
+const error = { type: 'error', data: { code: 'model-failed', message: 'It could not be reached.' } }
+
+test('C26: what is tried again is what failed: the compaction that was asked for, or the turn', () => {
+  const journal = new Journal().prompt('Tidy up')
+  expect(isFailedCompaction(read(journal.add('event', { ...error, effect: 1 })))).toBe(false)
+  journal.add('received', { kind: 'compact', id: 'c', device: 'phone', now: 0, command: {} })
+  expect(isFailedCompaction(read(journal.add('event', { ...error, effect: 2 })))).toBe(true)
+  journal.prompt('Go on')
+  expect(isFailedCompaction(read(journal.add('event', { ...error, effect: 3 })))).toBe(false)
+})
+
+test('a turn that ended in an error is not called ready', () => {
+  const idle = { status: 'idle', pending: 0 } as SessionInfo
+  const words = (transcript: Transcript): string => statusWords(idle, transcript, true, 'laptop', undefined)
+  const journal = new Journal().prompt('Tidy up')
+  expect(words(read(journal))).toBe('Ready')
+  journal.add('event', { ...error, effect: 1 })
+  expect(hasTrouble(read(journal))).toBe(true)
+  expect(words(read(journal))).toBe('Error')
+  expect(words(read(journal.prompt('Again')))).toBe('Ready')
+})
+
+test('C18: a session that took nothing was asked what waits for it here', () => {
+  const queued = { shown: { as: 'prompt', text: 'Tidy up' } } as Parameters<typeof firstPrompt>[1][number]
+  expect(firstPrompt(EMPTY, [])).toBeUndefined()
+  expect(firstPrompt(EMPTY, [queued])).toBe('Tidy up')
+  expect(firstPrompt(read(new Journal().prompt('First').prompt('Second')), [queued])).toBe('First')
+})
