@@ -111,7 +111,7 @@ class Place implements AsyncDisposable {
 }
 
 describe('files', () => {
-  it('I11 K10: laptop, cloud, laptop, with edits made meanwhile: both exist, and are told', async () => {
+  it('I11 K10 K12: laptop, cloud, laptop, with edits made meanwhile: both exist, and person and agent are told', async () => {
     await using place = await Place.open()
     const { client } = place.loop
     const [laptop, cloud] = [await place.runner('laptop'), await place.runner('cloud', place.loop.folder)]
@@ -123,16 +123,18 @@ describe('files', () => {
     writeFileSync(join(home, 'both.txt'), 'person')
     writeFileSync(join(home, 'mine.txt'), 'mine')
     await place.move(sid, laptop.id)
-    expect(await place.work(sid, 'write end.txt e')).toBe(home)
     const branch = `baton/kept/${sid.slice(0, 8)}-1`
+    const told = [
+      `Changes that were made here meanwhile are kept on branch ${branch}: both.txt, mine.txt.`,
+      `Changed on both sides: both.txt. The session's are in place; compare with: git diff ${branch}`,
+    ]
+    expect(await place.work(sid, 'write end.txt e')).toBe(`${home}\n\n[Baton: ${told.join(' ')}]`)
+    expect(await place.work(sid, 'write end.txt e')).toBe(home)
     expect(readFileSync(join(home, 'both.txt'), 'utf8')).toBe('agent')
     expect(existsSync(join(home, 'mine.txt'))).toBe(false)
     expect(git(place.repo, 'show', `${branch}:both.txt`)).toBe('person')
     expect(git(place.repo, 'show', `${branch}:mine.txt`)).toBe('mine')
-    expect(notices(await client.entries(sid)).slice(1)).toEqual([
-      `Changes that were made here meanwhile are kept on branch ${branch}: both.txt, mine.txt.`,
-      `Changed on both sides: both.txt. The session's are in place; compare with: git diff ${branch}`,
-    ])
+    expect(notices(await client.entries(sid)).slice(1)).toEqual(told)
   })
 
   it('K5: a session that is to work in place says so; a second one there is refused in words', async () => {

@@ -206,6 +206,8 @@ async function restoreWorkspace(
   const where = [lease.sid, folder, entry, packs, sandbox] as const
   const { workspace, notices = [] } = await options.restoreWorkspace(...where)
   notices.forEach(teller(opening))
+  // What sandbox and servers lack is for people.
+  news.push(...notices.filter((sentence) => !workspace.stay?.notices?.includes(sentence)))
   tellWhenReady(opening, workspace)
   return workspace
 }
