@@ -91,6 +91,8 @@ export interface EventItem extends Base {
   todo?: string
   /** The runner that tells something of itself. */
   device?: string
+  /** A person asked the agent for this; what fails after it is tried again as it. */
+  asked?: 'compact'
   /** It divides what is above from what is below, as a handoff does. */
   divides?: boolean
 }

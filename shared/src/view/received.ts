@@ -67,7 +67,10 @@ export function received(draft: Draft, body: Received, seq: number, at: number):
       return
     }
     case 'compact':
-      draft.items.push({ kind: 'event', id, at, tone: 'quiet', text: 'Compacting was asked for.' })
+      draft.items.push({
+        ...{ kind: 'event', id, at, tone: 'quiet', text: 'Compacting was asked for.' },
+        asked: 'compact',
+      })
       return
     case 'document':
       // The agent answers with the event `document`, which says whether it counts.
