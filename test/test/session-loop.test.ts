@@ -9,6 +9,7 @@ import type { Workspace } from '@baton/runner/workspace/workspace.ts'
 import { Loop } from '../src/loop.ts'
 import { approve, emit, prompt, resultOf, tool } from '../src/script-asks.ts'
 import type { Program } from '../src/script-harness.ts'
+import { until } from '../src/until.ts'
 
 const outcomes = (entries: Opened[]): Opened[] => entries.filter((entry) => entry.kind === 'outcome')
 /** The runner's own events aside. */
@@ -306,6 +307,41 @@ describe('another runner takes over', () => {
 })
 
 describe('files', () => {
+  it('H9: of calls that the agent asks for at once, those that may change files run one after the other', async () => {
+    const program: Program = function* () {
+      yield {}
+      yield { ask: [tool(1, 'write'), tool(2, 'look'), tool(3, 'write')] }
+      for (;;) yield {}
+    }
+    const open: (() => void)[] = []
+    const begun: string[] = []
+    const held = (name: string) => (): Promise<string> => {
+      begun.push(name)
+      return new Promise((resolve) => open.push(() => resolve(name)))
+    }
+    const tools = {
+      write: { access: 'edit' as const, run: held('write') },
+      look: { run: held('look') },
+    }
+    await using loop = await Loop.open({ program, tools })
+    const { client } = loop
+    const { id } = await loop.runner('one')
+    const sid = await client.start({ prefer: id }, { agent: 'script', workspace: '/w', mode: 'full' })
+    await until('what may run side by side does', async () => begun.length === 2)
+    expect(begun).toEqual(['write', 'look'])
+    open[1]?.()
+    await client.untilEntries(sid, 'the look has ended', (entries) => outcomes(entries).length === 1)
+    expect(begun).toHaveLength(2)
+    open[0]?.()
+    await until('the next one runs', async () => begun.length === 3)
+    const ended = (await client.entries(sid)).flatMap((entry) =>
+      entry.kind === 'outcome' ? [entry.body.effect] : [],
+    )
+    expect(ended).toEqual([2, 1])
+    open[2]?.()
+    await client.untilEntries(sid, 'all have ended', (entries) => outcomes(entries).length === 3)
+  })
+
   it('H9: a tool that may have changed files has its outcome right behind the checkpoint, in one write', async () => {
     const program: Program = function* () {
       yield {}

@@ -20,6 +20,8 @@ interface Running {
   controller: AbortController
   /** Only time has to pass: another runner can go on waiting. */
   waits: boolean
+  /** It may change the files. */
+  changes: boolean
 }
 
 /** How an effect ended: its outcome, and what is to be written before it. */
@@ -43,22 +45,28 @@ export class Effects {
     return this.#running.size
   }
 
+  /** Does one run that may change the files? */
+  get areChanging(): boolean {
+    return Array.from(this.#running.values()).some(({ changes }) => changes)
+  }
+
   get kinds(): string[] {
     return Array.from(this.#running.values(), (running) => running.kind)
   }
 
   /**
-   * Starts an effect whose intent is durable (I3). `after` gives what must be written together with the outcome; `not_before`, in
-   * milliseconds since 1970, lets it wait first.
+   * Starts an effect whose intent is durable (I3). `after`, of one that may change the files, gives what must be written together
+   * with the outcome; `not_before`, in milliseconds since 1970, lets it wait first.
    */
   start(
     effect: number,
     kind: string,
     perform: (signal: AbortSignal) => Promise<Performed>,
-    { after = async () => [], not_before = 0 }: { after?: () => Promise<Draft[]>; not_before?: number } = {},
+    { after, not_before = 0 }: { after?: () => Promise<Draft[]>; not_before?: number } = {},
   ): void {
     if (this.#isOver) return
-    const running: Running = { kind, controller: new AbortController(), waits: kind === 'sleep' }
+    const controller = new AbortController()
+    const running: Running = { kind, controller, waits: kind === 'sleep', changes: after !== undefined }
     this.#running.set(effect, running)
     const began = performance.now()
     const run = async (): Promise<void> => {
@@ -75,7 +83,7 @@ export class Effects {
       // Cut off: another runner decides by the replay policy what becomes of it.
       if (this.#running.get(effect) !== running) return
       // Whatever becomes of the files, the effect has happened: its result must not be lost.
-      const before = await after().catch((error: unknown) => [
+      const before = await (after?.() ?? Promise.resolve([])).catch((error: unknown) => [
         unstored(
           `The workspace could not be stored after this: until it is, the session goes on only here. ${explain(error)}`,
         ),

@@ -340,7 +340,7 @@ export class Session {
         lease: journal,
       })
       if (started === 'started') live.toStart.delete(effect)
-      else if (listens(live.pause, effect) && !nextOf(live)) {
+      else if (started === 'needs-resend' && listens(live.pause, effect) && !nextOf(live)) {
         // What the journal holds comes first; then the guest hands its conversation over again.
         this.#go(live, () => live.harness.deliver({ type: 'resend', effect }))
         return true

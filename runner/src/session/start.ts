@@ -18,14 +18,15 @@ export interface Starting {
 
 /**
  * Starts one open effect. `again` first writes the intent of the new attempt. `needs-resend`: only the guest has the
- * conversation that the model is to be asked with.
+ * conversation that the model is to be asked with. `not-now`: another one changes the files, and a checkpoint must hold the changes of
+ * one call only (H9).
  */
 export async function startEffect(
   live: Live,
   effect: number,
   attempt: 'first' | 'again',
   starting: Starting,
-): Promise<'started' | 'needs-resend'> {
+): Promise<'started' | 'needs-resend' | 'not-now'> {
   const open = live.state.open.get(effect)
   // Ended meanwhile, e.g. refused or stopped.
   if (!open) return 'started'
@@ -33,6 +34,7 @@ export async function startEffect(
   if (!request) return 'needs-resend'
   const messages = request.kind === 'llm' ? live.conversations.extend(request.input) : undefined
   if (request.kind === 'llm' && !messages) return 'needs-resend'
+  if (mayChange(live, request) && starting.effects.areChanging) return 'not-now'
   if (attempt === 'again') {
     const { replay, attempt: last, repeated = 0 } = open.intent
     const body = { ...intentOf(request, replay, last + 1, Date.now()), repeated: repeated + 1 }
@@ -40,6 +42,13 @@ export async function startEffect(
   }
   perform(live, request, messages ?? [], starting)
   return 'started'
+}
+
+/** What only looks can't change the files. */
+function mayChange({ tools }: Live, request: AwaitedRequest): boolean {
+  if (request.kind !== 'tool') return false
+  const spec = tools.get(request.input.name)?.spec
+  return spec?.replay !== 'safe' || spec.access !== 'read'
 }
 
 type Messages = NonNullable<ReturnType<Live['conversations']['extend']>>
@@ -77,13 +86,11 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
         }
         return performTool(tool, request.input, live.images, context, live.news).finally(() => partial.end())
       }
-      // What only looks can't have changed the files.
-      const looks = tool?.spec.replay === 'safe' && tool.spec.access === 'read'
       const after = async (): Promise<Draft[]> => {
         const draft = await live.checkpoints.store(await live.workspace)
         return draft ? [draft] : []
       }
-      effects.start(id, 'tool', run, looks ? {} : { after })
+      effects.start(id, 'tool', run, mayChange(live, request) ? { after } : {})
       return
     }
     case 'sleep': {
