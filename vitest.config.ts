@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './scripts/lib/longest-first.mjs'
 
 const builds = { globalSetup: ['scripts/lib/vitest-setup.mjs'] }
 
@@ -17,6 +18,7 @@ export default defineConfig({
     hookTimeout: 180_000,
     teardownTimeout: 30_000,
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     projects: [
       workspace('shared'),
       workspace('relay'),
