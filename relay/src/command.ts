@@ -9,6 +9,8 @@ import { readFlags } from './flags.ts'
 import { startRelay } from './main.ts'
 import { startRedis } from './redis-server.ts'
 
+const isForPrograms = process.argv.includes('--json')
+
 async function makeFolder(data: string): Promise<void> {
   try {
     await mkdir(data, { recursive: true, mode: 0o700 })
@@ -39,7 +41,10 @@ async function main(): Promise<void> {
       ...(redis ? { dataDir: data } : {}),
     })
     if (process.send) process.send({ t: 'listening', port: relay.port })
-    else process.stdout.write(`relay listening on ${relay.url}\n`)
+    else
+      process.stdout.write(
+        isForPrograms ? `${JSON.stringify({ origin: relay.url })}\n` : `relay listening on ${relay.url}\n`,
+      )
     await told
     await relay.close()
   } finally {
@@ -55,11 +60,27 @@ function untilTold(): Promise<void> {
   })
 }
 
+// It serves on when nobody reads what it says.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 try {
   await main()
   process.exit(0)
 } catch (error) {
-  process.stderr.write(`baton: ${explain(error)}\n`)
+  tell(error)
   // As all of `baton`: a wrong command line has a code of its own.
   process.exit(error instanceof BatonError && error.code === 'usage' ? 2 : 1)
+}
+
+function tell(error: unknown): void {
+  if (!isForPrograms) {
+    process.stderr.write(`baton: ${explain(error)}\n`)
+    return
+  }
+  const known = error instanceof BatonError ? error : undefined
+  const wrong = {
+    code: known?.code ?? 'internal',
+    message: known?.message ?? explain(error),
+    todo: known?.todo ?? '',
+  }
+  process.stdout.write(`${JSON.stringify({ error: wrong })}\n`)
 }

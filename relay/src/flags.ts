@@ -35,6 +35,7 @@ const OPTIONS = {
   pairings: { type: 'string' },
   log: { type: 'string' },
   metrics: { type: 'string' },
+  json: { type: 'boolean' },
   'hold-health': { type: 'boolean' },
 } as const
 

@@ -56,6 +56,8 @@ async function run(attached: Attached): Promise<number> {
   }
   process.on('SIGTSTP', onStop)
   process.on('SIGCONT', onContinue)
+  // Whoever reads has gone, or the terminal has.
+  process.stdout.once('error', () => attached.end({ code: 0 }))
   const onCrash = (error: unknown): void => {
     attached.suspend?.()
     process.stderr.write(

@@ -8,7 +8,7 @@ export const EXIT_CODES = {
   1: 'it failed; the message says why and what to do',
   2: 'the command line is not right',
   3: 'the relay could not be reached in time; trying again may help',
-  130: 'ended by Ctrl-C',
+  130: 'ended by Ctrl-C; attach ends with 143 after SIGTERM, with 129 after SIGHUP',
 } as const
 
 /** All commands, one line each. */

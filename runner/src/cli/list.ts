@@ -133,7 +133,5 @@ function watch(
         resolve(signal === 'SIGINT' ? 130 : 0)
       })
     }
-    // Whoever reads the output has gone.
-    process.stdout.once('error', () => resolve(0))
   })
 }

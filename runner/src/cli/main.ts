@@ -3,16 +3,16 @@
  * happened, what to do.
  */
 import manifest from '../../package.json' with { type: 'json' }
-import { explain, BatonError } from '@baton/shared/errors.ts'
 import { noCommand } from './args.ts'
 import { helpJson, helpOf, overview } from './help.ts'
 import { print } from './output.ts'
 import { leaveNpm } from './persons-environment.ts'
+import { mindReaders } from './streams.ts'
 import { commandIn } from './table.ts'
+import { wrongOf } from './wrong.ts'
 
 async function main(words: readonly string[]): Promise<number> {
-  const end = words.indexOf('--')
-  const before = end < 0 ? words : words.slice(0, end)
+  const before = flagsIn(words)
   const asksForHelp = before.some((word) => word === '--help' || word === '-h')
   if (words.length === 0 || words[0] === 'help' || asksForHelp) return help(before)
   if (words[0] === '--version' || words[0] === '-V' || words[0] === 'version') {
@@ -29,6 +29,12 @@ async function main(words: readonly string[]): Promise<number> {
   return run(found.args)
 }
 
+/** What may be a flag: behind `--` nothing is. */
+function flagsIn(words: readonly string[]): readonly string[] {
+  const end = words.indexOf('--')
+  return end < 0 ? words : words.slice(0, end)
+}
+
 /** Called by the completion scripts of shells. */
 const COMPLETE = '__complete'
 
@@ -42,45 +48,18 @@ function help(words: readonly string[]): number {
   return words.length === 0 ? 2 : 0
 }
 
-/** Codes of errors that another try may heal; see help.ts. */
-const AWAY: ReadonlySet<string> = new Set(['offline', 'timeout', 'store-down'])
-
 leaveNpm()
 
+const words = process.argv.slice(2)
+mindReaders(commandIn(words)?.command.keepsOn === true)
 try {
-  process.exitCode = await main(process.argv.slice(2))
+  process.exitCode = await main(words)
 } catch (error) {
   if (process.env['BATON_DEBUG']) console.error(error)
-  if (process.argv.includes('--json')) process.stdout.write(`${JSON.stringify(asJson(error))}\n`)
-  else process.stderr.write(`baton: ${inWords(error)}\n`)
-  const code = error instanceof BatonError ? error.code : ''
-  process.exitCode = code === 'usage' ? 2 : AWAY.has(code) ? 3 : 1
+  const { exit, ...wrong } = wrongOf(error, words)
+  if (flagsIn(words).includes('--json')) print(true, { error: wrong }, '')
+  else process.stderr.write(`baton: ${[wrong.message, wrong.todo].join(' ').trim()}\n`)
+  process.exitCode = exit
 }
 // The channel to a parent would keep this process alive.
 if (process.connected) process.disconnect()
-
-/** The phone keeps what was typed while offline; a command does not. */
-function inWords(error: unknown): string {
-  if (!(error instanceof BatonError)) return explain(error)
-  if (error.code === 'usage') return `${error.message} ${helpHint()}`
-  if (error.code !== 'offline') return explain(error)
-  return `The relay can not be reached. ${error.detail} Check that it runs (baton up) and that the network is there.`
-}
-
-/** For programs, which asked for JSON and get it also when something is wrong. */
-function asJson(error: unknown): { error: { code: string; message: string; todo?: string } } {
-  if (!(error instanceof BatonError)) return { error: { code: 'internal', message: explain(error) } }
-  return {
-    error: {
-      code: error.code,
-      message: error.message,
-      todo: error.code === 'usage' ? helpHint() : error.todo,
-    },
-  }
-}
-
-/** The help of the command that was meant, if there is one. */
-function helpHint(): string {
-  const found = commandIn(process.argv.slice(2))
-  return found ? `See: baton help ${found.name}` : 'See: baton help'
-}

@@ -44,6 +44,8 @@ export interface Command {
   flags: Readonly<Record<string, Flag>>
   /** More lines for `baton help COMMAND`: what `--json` gives, examples. */
   more?: string
+  /** It works on when nobody reads its output any more, or sees to that itself. */
+  keepsOn?: true
   load: () => Promise<Run>
 }
 
@@ -100,13 +102,14 @@ export const TABLE = {
       name: { type: 'string', value: 'NAME', what: 'name of the runner' },
     },
     more: '--json: one line when it is up: {"origin", "link", "workspace", "model"}.',
+    keepsOn: true,
     load: (): Promise<Run> => import('./up.ts').then(({ up }) => up),
   },
   relay: {
     group: 'Start',
     what: 'the relay alone',
     flags: {
-      ...DATA,
+      ...OUT,
       port: { type: 'string', value: 'N', what: 'port; default 7788, 0: any free one' },
       host: { type: 'string', value: 'H', what: 'address to listen on; default 127.0.0.1' },
       client: { type: 'string', value: 'DIR', values: 'folder', what: 'the built app', hidden: true },
@@ -125,7 +128,8 @@ export const TABLE = {
       metrics: METRICS,
       'hold-health': { type: 'boolean', what: 'health waits for the parent process', hidden: true },
     },
-    more: 'Limits may also stand in the environment, for baton up as well: BATON_RELAY_SESSIONS, BATON_RELAY_STORAGE …',
+    more: '--json: one line when it listens: {"origin"}; its log goes to standard error.\nLimits may also stand in the environment, for baton up as well: BATON_RELAY_SESSIONS, BATON_RELAY_STORAGE …',
+    keepsOn: true,
     load: (): Promise<Run> => import('./relay.ts').then(({ relay }) => relay),
   },
   runner: {
@@ -149,6 +153,7 @@ export const TABLE = {
       relay: { type: 'string', value: 'URL', what: 'address of the relay' },
     },
     more: '--json: the log as JSON lines, on standard error: {"at", "runner", "message"}.',
+    keepsOn: true,
     load: (): Promise<Run> => import('./runner.ts').then(({ runner }) => runner),
   },
   pair: {
@@ -226,6 +231,7 @@ export const TABLE = {
       json: { type: 'boolean', what: 'print what happens as JSON lines' },
     },
     more: 'Without a terminal on both ends, or with TERM=dumb, it is --plain. A line that is typed is a prompt.\n--json: one line a journal entry, opened: {"kind", "seq", "at", "body"}.',
+    keepsOn: true,
     load: (): Promise<Run> => import('./attach.ts').then(({ attach }) => attach),
   },
   log: {

@@ -1,12 +1,11 @@
 /** `baton trust`: the person has seen a config, which from then on counts as it is. */
-import { resolve } from 'node:path'
 import { Trust } from '../config/trust.ts'
-import { dataFolder, parseFor } from './args.ts'
+import { dataFolder, parseFor, servedFolder } from './args.ts'
 import { print } from './output.ts'
 
 export async function trust(args: string[]): Promise<number> {
   const { values, positionals } = parseFor('trust', args)
-  const folder = resolve(positionals[0] ?? '.')
+  const folder = await servedFolder(positionals[0] ?? '.')
   const files = await new Trust(dataFolder(values.data)).confirm(folder)
   const told =
     files.length === 0 ? `${folder} has no config.` : `Trusted as they are:\n  ${files.join('\n  ')}`

@@ -47,7 +47,6 @@ export class PlainAttach {
     view.onState((state) => {
       if (state.at === 'refused') this.end({ code: 1, error: new BatonError(state.code, state.message) })
     })
-    process.stdout.on('error', () => this.end({ code: 0 }))
   }
 
   get ended(): Promise<Ending> {
