@@ -23,8 +23,9 @@ const RUNNERS = new Set([
   ...'trap alias flock systemd-run dbus-run-session xvfb-run direnv dotenv hyperfine at batch mapfile readarray'.split(
     ' ',
   ),
-  ...'npx bunx pnpx uvx pipx'.split(' '),
 ])
+/** They run what their arguments say, too, but the first of these says what that is: a prefix can allow them. */
+const LAUNCHERS = new Set('npx bunx pnpx uvx pipx'.split(' '))
 
 /** They run what comes in. */
 const READERS = new Set([...SHELLS, ...'. source at batch parallel ssh'.split(' ')])
@@ -53,7 +54,7 @@ export function mayRun(line: string, wanted: readonly string[], depth = 0): Doub
   return most([...commands.map((command) => mayBe(command, wanted, depth)), isWhole ? 'no' : 'maybe'])
 }
 
-/** Does it run what its arguments say? */
+/** Does it run what its arguments say, so that no prefix can tell what it does? */
 export function runsArguments({ words: [first] }: ShellCommand): boolean {
   return first !== undefined && (RUNNERS.has(nameOf(first.text)) || nameOf(first.text) === 'find')
 }
@@ -82,7 +83,7 @@ function mayBeginWith(
   const name = nameOf(first.text)
   const itself = most([beginsLike(words, wanted), special(name, rest, wanted)])
   if (itself === 'yes' || INERT.has(name) || name === 'find' || name === 'git') return itself
-  if (!RUNNERS.has(name)) {
+  if (!RUNNERS.has(name) && !LAUNCHERS.has(name)) {
     const texts = rest.map(({ text }) => text)
     const isHidden = rest.some(({ isSure }) => !isSure) && mentions(texts, wanted.slice(0, 1))
     return isHidden || mentions(texts, wanted) ? 'maybe' : itself

@@ -53,18 +53,35 @@ function modeAllows(mode: Mode, access: Access): boolean {
   return access === 'edit' && mode === 'edit'
 }
 
-/** Programs whose first argument says what they do. */
-const SUBCOMMANDS = new Set(
-  'git npm npx pnpm yarn bun deno cargo go docker kubectl make just uv pip poetry dotnet gradle mvn'.split(
-    ' ',
-  ),
-)
-/** Programs that only look, or only check, whatever their arguments. */
+/** Programs that only look, whatever their arguments: none of their options runs something or writes a file. */
 const HARMLESS = new Set(
-  'ls cat head tail wc grep rg pwd echo uniq diff file stat du df which date tree cmp basename dirname'.split(
-    ' ',
-  ),
+  'ls cat head tail wc grep pwd echo diff stat du df which cmp basename dirname'.split(' '),
 )
+/** Programs whose first argument says what they do, and what of it does the same kind of thing with whatever follows. */
+const ALIKE: { [program: string]: RegExp } = {
+  git: /^(status|log|diff|show|blame|describe|rev-parse|ls-files|ls-tree|shortlog|grep|add|commit)$/,
+  npm: /^(test|ls|outdated|view|why)$/,
+  pnpm: /^(test|ls|outdated|view|why)$/,
+  yarn: /^(test|why)$/,
+  bun: /^test$/,
+  deno: /^(test|check|lint)$/,
+  cargo: /^(build|test|check|clippy|fmt|doc)$/,
+  go: /^(build|test|vet|fmt|list)$/,
+  docker: /^(ps|images|logs|inspect)$/,
+  kubectl: /^(get|describe|logs)$/,
+  dotnet: /^(build|test)$/,
+  pip: /^(list|show|freeze)$/,
+  // The tool that they start.
+  npx: /^[a-z]/,
+  bunx: /^[a-z]/,
+}
+/** Behind these each word is one more thing that is done: another package, another value, another file. */
+const EACH_COUNTS = new Set(
+  'install i add config rm rmdir mv cp ln chmod chown kill dd tee uniq truncate shred'.split(' '),
+)
+/** Options that make of a command something else: they name a file to write or a program to run, or force. git takes them shortened. */
+const WIDENING =
+  /^(-[OD]|-[of](?![a-z])|-(exec|toolexec|vettool|out|output)\b|[A-Z_]+=|--(ou|op(e|$|=)|exe|ext($|-)|textc|upl|receive|pre($|=|-)|conf|comma|cmd|shell|script-shell|to-comm|toolexec|vettool|requ|impor|load|plug|eval|rsh|edit|pager|forc|hard|dele|mirr|write|fix|in-place|log-file))/
 
 /** The rule that a person most likely means by "always" for this call; undefined when none would be safe. */
 export function ruleFor(call: Call): Rule | undefined {
@@ -82,9 +99,13 @@ export function ruleFor(call: Call): Rule | undefined {
 
 /** As few words as say what is done; for a program that could do anything, the whole line. */
 function namedBy(words: string[]): string[] {
-  const [program = '', second] = words
+  const [program = '', second = ''] = words
   if (HARMLESS.has(program)) return [program]
-  if (SUBCOMMANDS.has(program) && second !== undefined && !second.startsWith('-')) return [program, second]
+  if (Object.hasOwn(ALIKE, program) && ALIKE[program]?.test(second)) {
+    // What was shown with such an option is allowed with it.
+    const added = words.findLastIndex((word, i) => i > 1 && WIDENING.test(word))
+    return words.slice(0, Math.max(2, added + 1))
+  }
   return words.length > 1 || program.includes('/') ? words : []
 }
 
@@ -111,9 +132,15 @@ function matches({ prefix }: Rule, call: Call): Doubt {
   return placeOf(call)?.mayBeUnder(prefix) === false ? 'no' : 'yes'
 }
 
+/** Is it what the prefix says, and nothing else by way of what was added? */
 function beginsWith({ words }: ShellCommand, prefix: string | undefined): boolean {
   const wanted = wordsOf(prefix ?? '')
-  return wanted.length > 0 && wanted.every((word, i) => words[i]?.text === word)
+  const [program = '', second = ''] = wanted
+  const named = wanted.slice(EACH_COUNTS.has(program) ? 1 : 2).some((word) => !word.startsWith('-'))
+  const added = words.slice(wanted.length).map(({ text }) => text)
+  if (wanted.length === 0 || !wanted.every((word, i) => words[i]?.text === word)) return false
+  if (named && added.length > 0 && (EACH_COUNTS.has(program) || EACH_COUNTS.has(second))) return false
+  return HARMLESS.has(program) || !added.some((text) => WIDENING.test(text))
 }
 
 const wordsOf = (prefix: string): string[] => prefix.split(/\s+/).filter((word) => word !== '')

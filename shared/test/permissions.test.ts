@@ -299,6 +299,21 @@ describe('the rule that "always" offers', () => {
     ['rm build/x', 'rm build/x'],
     ['./check.sh', './check.sh'],
     ['ls -la', 'ls'],
+    ['uv run pytest', 'uv run pytest'],
+    ['docker run alpine true', 'docker run alpine true'],
+    ['kubectl exec a ls', 'kubectl exec a ls'],
+    ['npm run test', 'npm run test'],
+    ['npm exec tsc', 'npm exec tsc'],
+    ['go run ./cmd/x', 'go run ./cmd/x'],
+    ['git config user.name', 'git config user.name'],
+    ['pip install x', 'pip install x'],
+    ['git push origin x', 'git push origin x'],
+    ['git diff --output=x a', 'git diff --output=x'],
+    ['npx tsc --noEmit', 'npx tsc'],
+    ['rg foo', 'rg foo'],
+    ['uniq a', 'uniq a'],
+    ['tree src', 'tree src'],
+    ['date -u', 'date -u'],
   ])('%s → %s', (line, prefix) => {
     const rule = ruleFor(bash(line))
     expect(rule).toEqual({ tool: 'bash', prefix, action: 'allow' })
@@ -306,6 +321,46 @@ describe('the rule that "always" offers', () => {
   })
   test.each(['a && b', 'echo $(x)', 'sudo x', 'python3', 'git', 'awk "a b" f', ''])('none for %s', (line) => {
     expect(ruleFor(bash(line))).toBeUndefined()
+  })
+  test.each([
+    ['uv run pytest', 'uv run rm -rf /home'],
+    ['docker run alpine true', 'docker run -v /:/h alpine true'],
+    ['pip install x', 'pip install x y'],
+    ['git config user.name', 'git config user.name x'],
+    ['git diff', 'git diff --output=/home/x/.bashrc'],
+    ['git diff', 'git diff --ou=x'],
+    ['git log -p', 'git log -p --ext-diff'],
+    ['git grep x', 'git grep -O./evil x'],
+    ['git fetch', 'git fetch --upload-pack=evil x'],
+    ['git branch', 'git branch -D main'],
+    ['git push', 'git push --force'],
+    ['go test', 'go test -exec ./evil'],
+    ['npx tsc', 'npx tsc --outDir /'],
+    ['npm test', 'npm test --script-shell=./evil'],
+    ['rg x', 'rg x --pre ./evil.sh'],
+    ['rg x', 'rg --pre ./evil.sh x'],
+    ['tree src', 'tree -o src/a.ts'],
+    ['date -u', 'date -s x'],
+    ['make test', 'make test SHELL=./evil'],
+    ['rm build/x', 'rm build/x src'],
+    ['uniq a', 'uniq a src/index.ts'],
+  ])('B5: %s does not cover %s', (shown, other) => {
+    const rule = ruleFor(bash(shown)) ?? allow('bash', shown)
+    expect(permissionOf(bash(shown), 'ask', [rule])).toBe('allow')
+    expect(permissionOf(bash(other), 'ask', [rule])).toBe('ask')
+  })
+  test.each([
+    ['npm test', 'npm test -- --run a.test.ts'],
+    ['git log', 'git log --oneline --pretty=short --format=%h -5'],
+    ['git commit', 'git commit -q -m x'],
+    ['npm run test', 'npm run test -- -t x'],
+    ['cargo test', 'cargo test --release x'],
+    ['go test', 'go test -count=1 -v ./...'],
+    ['grep x', 'grep -of p x'],
+    ['tail x', 'tail -f x'],
+  ])('B5: %s covers %s', (shown, other) => {
+    const rule = ruleFor(bash(shown)) ?? allow('bash', shown)
+    expect(permissionOf(bash(other), 'ask', [rule])).toBe('allow')
   })
   it('for another tool is the tool', () => {
     expect(ruleFor(edit('a'))).toEqual({ tool: 'edit', action: 'allow' })
