@@ -121,6 +121,28 @@ describe('sending', () => {
     expect([...relay.applied]).toEqual(['p1'])
   })
 
+  test('I11, C7: what has not left can be taken back; what may have arrived can not', async () => {
+    const { disk, relay, sender } = await connected()
+    relay.next = ['lost-answer']
+    const passed = sender.enqueue([prompt('p1')])
+    sender.connected(false)
+    await passed
+    await sender.enqueue([prompt('p2')])
+    expect(sender.takeBack('p2')).toBe(true)
+    sender.connected(true)
+    await settled(sender)
+    expect(relay.heard).not.toContain('p2')
+    expect(sender.takeBack('p1')).toBe(false)
+    // It went, and no answer came: after a reload it counts as arrived, too.
+    relay.next = ['lost-answer']
+    await sender.enqueue([prompt('p3')])
+    await until('it has gone', () => disk.items.get('p3')?.tried === true)
+    const later = new Sender(disk, relay.ask)
+    await later.load()
+    expect(later.takeBack('p3')).toBe(false)
+    expect(later.items.get().map(({ id }) => id)).toContain('p3')
+  })
+
   test('F14, C7: a reload in the middle of sending sends again, with the same id', async () => {
     const { disk, sender } = await connected()
     sender.connected(false)

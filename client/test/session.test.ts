@@ -27,6 +27,25 @@ test('a turn that ended in an error is not called ready', () => {
   expect(words(read(journal.prompt('Again')))).toBe('Ready')
 })
 
+test('C15: a prompt that steers looks undelivered until the model is asked next', () => {
+  const steer = {
+    kind: 'prompt',
+    id: 's',
+    device: 'phone',
+    now: 0,
+    command: { text: 'Not so', steer: true },
+  } as const
+  const waits = (journal: Journal): unknown[] =>
+    read(journal).items.flatMap((item) => (item.kind === 'prompt' ? [item.waits ?? false] : []))
+  const llm = (effect: number) =>
+    ({ effect, kind: 'llm', replay: 'again', digest: 'a'.repeat(64), attempt: 1, now: 0 }) as const
+  const journal = new Journal().prompt('Tidy up').add('intent', llm(1)).add('received', steer)
+  expect(waits(journal)).toEqual([false, true])
+  // The same request, asked again, does not carry it.
+  expect(waits(journal.add('intent', { ...llm(1), attempt: 2 }))).toEqual([false, true])
+  expect(waits(journal.add('intent', llm(2)))).toEqual([false, false])
+})
+
 test('C18: a session that took nothing was asked what waits for it here', () => {
   const queued = { shown: { as: 'prompt', text: 'Tidy up' } } as Parameters<typeof firstPrompt>[1][number]
   expect(firstPrompt(EMPTY, [])).toBeUndefined()

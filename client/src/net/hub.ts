@@ -119,6 +119,8 @@ export class Hub {
   offline(): void {
     if (this.#connection.state.at !== 'open') return
     this.connection.set({ at: 'connecting', attempt: 0 })
+    // What is said from here on stays here, and can be taken back.
+    this.outbox.connected(false)
     this.nudge()
   }
 
@@ -208,9 +210,13 @@ export class Hub {
     await this.#connection.ask('revoke', { device })
   }
 
-  #became(state: ConnectionState): void {
+  #shows(state: ConnectionState): void {
     this.connection.set(state)
     this.outbox.connected(state.at === 'open')
+  }
+
+  #became(state: ConnectionState): void {
+    this.#shows(state)
     if (state.at === 'open') this.#refresh()
   }
 
@@ -220,7 +226,7 @@ export class Hub {
       .ask('list', {})
       .then((list) => {
         // It answers, whatever the system said of the network.
-        this.connection.set(this.#connection.state)
+        if (this.connection.get().at !== 'open') this.#shows(this.#connection.state)
         this.#see(list)
         this.listed.set(true)
         const newest = list.sessions.toSorted((a, b) => b.changed_at - a.changed_at).slice(0, NEWEST)

@@ -9,10 +9,12 @@ import { Cell } from '../store/cell.ts'
 import {
   discarded,
   enqueued,
+  isHere,
   isPassing,
   resendUnknown,
   sendable,
   withoutApplied,
+  withTried,
   withState,
   type NewOutboxItem,
   type OutboxItem,
@@ -111,6 +113,14 @@ export class Sender {
     this.#pump()
   }
 
+  /** Takes back what has not left this device. False when it has: then it stays. */
+  takeBack(id: string): boolean {
+    const item = this.items.get().find((other) => other.id === id)
+    if (!item || !isHere(item)) return false
+    this.discard(id)
+    return true
+  }
+
   discard(id: string): void {
     this.#replace(discarded(this.items.get(), id))
   }
@@ -162,6 +172,9 @@ export class Sender {
       this.#stored.add(hash)
     }
     const { kind, body, place } = ask
+    // Should the page end before the answer comes, the next one knows that it may have arrived.
+    this.items.set(withTried(this.items.get(), id))
+    this.#persist(id)
     return this.#ask('command', { sid, id, kind, body, ...(place ? { place } : {}) })
   }
 

@@ -1,6 +1,6 @@
-import type { ReactElement } from 'react'
+import { useState, type ReactElement, type ReactNode } from 'react'
 import type { Waiting } from '../net/live.ts'
-import type { OutboxItem } from '../store/outbox.ts'
+import { isHere, type OutboxItem } from '../store/outbox.ts'
 
 /** Prompts that are not in the transcript yet: from this device, then those that other devices have sent. */
 export function Queue({
@@ -27,26 +27,34 @@ export function Queue({
 }): ReactElement | null {
   const own = new Set(items.map((item) => item.id))
   const others = waiting.filter((other) => !own.has(other.id))
+  // What goes in the next moment is not offered back: the button would be gone before it can be hit.
+  const held = !connected || items.some(({ state }) => state === 'refused')
   if (items.length + others.length === 0) return null
   return (
     <ul role="list" className="queue" aria-label="Queued">
       {others.map(({ id, text, photos, steer }) => (
-        <li key={id}>
-          <p className={ended ? undefined : 'ellipsis'}>{withPhotos(text, photos)}</p>
-          <p className="small quiet">{ended ? NOT_TAKEN : waitWords(busy, steer)}</p>
-        </li>
+        <Line
+          key={id}
+          text={withPhotos(text, photos)}
+          words={ended ? NOT_TAKEN : waitWords(busy, steer)}
+          more={ended ? '' : AT_RELAY}
+          whole={ended}
+        />
       ))}
       {items.map((item) => {
         const text = item.shown.as === 'prompt' ? wordsOf(item) : NAMES[item.shown.as]
         return (
-          <li key={item.id} className={item.state}>
-            <p className={ended ? undefined : 'ellipsis'}>{text}</p>
-            <p className={item.state === 'refused' ? 'small problem' : 'small quiet'}>
-              {stateWords(item, connected, busy, ended, removed)}
-            </p>
-            {item.state === 'refused' && (
+          <Line
+            key={item.id}
+            state={item.state}
+            text={text}
+            words={stateWords(item, connected, busy, ended, removed)}
+            more={moreWords(item, ended)}
+            whole={ended}
+          >
+            {(item.state === 'refused' || (isHere(item) && held)) && (
               <div className="queue-actions">
-                {!ended && removed === undefined && (
+                {item.state === 'refused' && !ended && removed === undefined && (
                   <button type="button" className="button bare" onClick={() => onRetry(item.id)}>
                     Try again
                   </button>
@@ -56,11 +64,53 @@ export function Queue({
                 </button>
               </div>
             )}
-          </li>
+          </Line>
         )
       })}
     </ul>
   )
+}
+
+/** Its beginning, and what it waits for; a tap shows the whole and what can be done about it. */
+function Line({
+  state,
+  text,
+  words,
+  more,
+  whole,
+  children,
+}: {
+  state?: OutboxItem['state']
+  text: string
+  words: string
+  more: string
+  whole: boolean
+  children?: ReactNode
+}): ReactElement {
+  const [open, setOpen] = useState(false)
+  return (
+    <li className={state}>
+      <button
+        type="button"
+        className="queue-line"
+        aria-expanded={open || whole}
+        onClick={() => setOpen(!open)}
+      >
+        <span className={open || whole ? 'queue-text' : 'queue-text ellipsis'}>{text}</span>
+        <span className={state === 'refused' ? 'small problem' : 'small quiet'}>{words}</span>
+        {open && more !== '' && <span className="small quiet">{more}</span>}
+      </button>
+      {children}
+    </li>
+  )
+}
+
+const AT_RELAY = 'The relay has it: it can’t be changed or taken back any more.'
+const MAYBE_AT_RELAY = 'It may have reached the relay already, so it can’t be taken back.'
+
+function moreWords(item: OutboxItem, ended: boolean): string {
+  if (ended || isHere(item)) return ''
+  return item.state === 'acknowledged' ? AT_RELAY : MAYBE_AT_RELAY
 }
 
 const NOT_TAKEN = 'Not taken: the session has ended'

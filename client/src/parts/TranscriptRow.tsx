@@ -40,10 +40,11 @@ export const TranscriptRow = memo(function TranscriptRow({
   switch (row.kind) {
     case 'prompt':
       return (
-        <div className="line-prompt">
+        <div className={row.waits ? 'line-prompt waits' : 'line-prompt'}>
           <span className="only-read">You: </span>
           {row.images && <SentPhotos images={row.images} />}
           {row.text !== '' && <p>{row.text}</p>}
+          {row.waits && <p className="small quiet">Reaches the agent at its next step</p>}
         </div>
       )
     case 'text':

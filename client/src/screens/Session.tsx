@@ -94,8 +94,8 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
 
   function discard(id: string): void {
     const item = outbox.find((other) => other.id === id)
-    hub.outbox.discard(id)
-    if (item?.shown.as !== 'prompt') return
+    // It may have gone in this very moment.
+    if (!hub.outbox.takeBack(id) || item?.shown.as !== 'prompt') return
     const { text } = item.shown
     const photos = photosOf(item.pictures ?? [], key, sid)
     // Nothing typed is lost: it goes back to where it was typed.

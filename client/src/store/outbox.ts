@@ -38,6 +38,8 @@ export interface OutboxItem {
   /** Pictures that it names; they are stored before it goes, and kept here until it has gone. */
   pictures?: readonly Picture[]
   state: 'queued' | 'sent' | 'acknowledged' | 'refused'
+  /** It has left this device once, and no answer came: the relay may have it. */
+  tried?: boolean
   /** Milliseconds since 1970 on this device; for display only. */
   queued_at: number
   error?: { code: ErrorCode; message: string }
@@ -128,6 +130,16 @@ export function withoutApplied(
 ): readonly OutboxItem[] {
   const rest = items.filter((item) => item.ask.what !== 'command' || !applied.has(item.id))
   return rest.length === items.length ? items : rest
+}
+
+/** May a person take it back? Not what the relay has or may have: it would be carried out all the same (I6). */
+export function isHere({ state, tried }: OutboxItem): boolean {
+  return state === 'refused' || (state === 'queued' && tried !== true)
+}
+
+/** Marks an item as on its way, before it goes. */
+export function withTried(items: readonly OutboxItem[], id: string): OutboxItem[] {
+  return items.map((item) => (item.id === id ? { ...item, tried: true } : item))
 }
 
 /** Discarding the head of a session that never came to be discards the session's other items with it. */

@@ -22,6 +22,7 @@ export function intent(draft: Draft, body: Intent, seq: number, at: number): voi
     return
   }
   if (body.kind === 'approve' && body.approve) {
+  if (body.kind === 'llm') tellSteering(draft)
     const { name, input, digest } = body.approve
     const item: ToolItem = {
       kind: 'tool',
@@ -65,6 +66,17 @@ export function intent(draft: Draft, body: Intent, seq: number, at: number): voi
 }
 
 function retryingOf({ attempt, now }: Intent, retry: NonNullable<Intent['retry']>, at: number): Retrying {
+/** The model is asked: it is told what people said meanwhile. */
+function tellSteering(draft: Draft): void {
+  for (let i = draft.items.length - 1; i >= 0 && draft.steering; i--) {
+    const item = draft.items[i]
+    if (item?.kind !== 'prompt' || item.waits !== true) continue
+    const { waits: _told, ...told } = item
+    draft.items[i] = told
+    draft.steering--
+  }
+}
+
   const { code, message, not_before } = retry
   return { attempt, code, message, from: at + Math.max(0, not_before - now) }
 }

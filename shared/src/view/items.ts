@@ -22,6 +22,8 @@ export interface PromptItem extends Base {
   command: string
   device: string
   images?: readonly ImageRef[]
+  /** It steers, and the agent has not come to its next step yet: it does not know of it. */
+  waits?: true
 }
 
 /** What the model said. `repeated`: requests that were cut off and asked again before this one. */

@@ -64,6 +64,8 @@ export interface Transcript {
   usage?: Used
 }
 
+  /** Steering prompts that the agent has not been told yet. */
+  steering?: number
 /** A transcript under change: `reduce` copies once a batch, not once an entry. */
 export type Draft = Omit<Transcript, 'items' | 'open' | 'live' | 'granted'> & {
   items: Item[]

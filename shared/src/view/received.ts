@@ -30,7 +30,9 @@ export function received(draft: Draft, body: Received, seq: number, at: number):
         command: body.id,
         device: body.device,
         ...(body.command.images?.length ? { images: body.command.images } : {}),
+        ...(body.command.steer ? { waits: true } : {}),
       })
+      if (body.command.steer) draft.steering = (draft.steering ?? 0) + 1
       return
     case 'stop':
       draft.items.push({ kind: 'stop', id, at, device: body.device })
