@@ -331,7 +331,7 @@ export const ERRORS = {
     status: 422,
   },
   'checkpoint-torn': {
-    what: 'The stored state of the workspace is incomplete or damaged; no file was touched.',
+    what: 'The stored state of the workspace is incomplete, damaged, or can not be laid out here; what was here is kept.',
     todo: 'Continue on the runner that had the session last: its work tree is still there.',
     status: 422,
   },

@@ -9,13 +9,13 @@ import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
-import { fullPath, joinPaths, listPaths, shownPath, splitPaths } from './byte-paths.ts'
+import { fullPath, joinPaths, listPaths, splitPaths } from './byte-paths.ts'
 import { carryPatterns, mayCarry } from './carry.ts'
 import { Checkout, type Position } from './checkout.ts'
 import { NO_EXTRAS, readExtras, storeExtras, type Extras } from './extras.ts'
 import { diskError, type GitProgram } from './git-program.ts'
-import { findInTheWay } from './in-the-way.ts'
 import { Keeper } from './keeper.ts'
+import { layOut, type Present, type Site } from './lay-out.ts'
 import { Left } from './left.ts'
 import { RefKeeper } from './made-refs.ts'
 import { makePack } from './packs.ts'
@@ -53,13 +53,6 @@ export interface GitWorkspaceOptions {
   release?: () => Promise<void>
   /** The person's own folder: the session gave it back itself when it was last at work here. */
   wasClosed?: boolean
-}
-
-/** The present state, stored. */
-interface Present {
-  checkpoint: Checkpoint
-  extras: Extras
-  stored: Stored
 }
 
 export class GitWorkspace implements Workspace {
@@ -184,29 +177,15 @@ export class GitWorkspace implements Workspace {
       if (!(await this.#shadow.exists())) await this.#shadow.list(known?.tree ?? target.tree)
       if (restedHere && this.inPlace && this.#options.wasClosed) return this.#goOn(target)
       const coming = await readExtras(this.#shadow, target.state)
-      let here = await this.#take()
-      const inTheWay = await this.#inTheWay(here.checkpoint.tree, target.tree)
-      if (await this.#includeCovered(here.checkpoint.tree, target.tree)) here = await this.#take()
-      const position = { head: here.checkpoint.head, branch: here.checkpoint.branch }
-      if (restedHere && isSame(here.checkpoint, target)) {
+      const first = await this.#take()
+      if (restedHere && isSame(first.checkpoint, target)) {
         this.#last = target
         await this.#note(target)
         return []
       }
-      const told = [
-        ...(await this.#untold()),
-        ...(await this.#keeper.keep(here.checkpoint, target, known, here.extras.carried)),
-      ]
-      const aside = this.#keeper.aside(this.root, inTheWay)
-      told.push(...aside.told)
-      // Whoever finds the files half laid out tells where the others are.
-      if (told.length > 0) await writeFile(this.#telling, JSON.stringify(told))
-      await aside.move()
-      if (here.checkpoint.tree !== target.tree) {
-        const putBack = await this.#setAside(here.stored, target.tree)
-        await this.#shadow.lay(target.tree)
-        told.push(...(await putBack()))
-      }
+      const told = await this.#untold()
+      const here = await layOut(this.#site(), target, known, first, told)
+      const position = { head: here.checkpoint.head, branch: here.checkpoint.branch }
       await this.#setEmpty(here.extras.empty, coming.empty)
       await this.#setCarried(coming.carried)
       told.push(...(await this.#arrange(target, coming, { position, known, last: here.extras })))
@@ -384,38 +363,17 @@ export class GitWorkspace implements Workspace {
     return this.#headDate.seconds
   }
 
-  async #inTheWay(tree: string, target: string): Promise<string[]> {
-    let stored: Promise<Set<string>> | undefined
-    return findInTheWay(
-      this.root,
-      await this.#shadow.coming(tree, target),
-      () => (stored ??= this.#shadow.paths()),
-    )
-  }
-
-  /** Ignored files that the target would overwrite are stored too. True when there were any. */
-  async #includeCovered(tree: string, target: string): Promise<boolean> {
-    return this.#shadow.include(await this.#shadow.differing(tree, target, 'A'))
-  }
-
-  /** Files too large to be stored must not be overwritten. Returns what puts them back, where nothing else has come. */
-  async #setAside({ tree, large }: Stored, target: string): Promise<() => Promise<string[]>> {
-    if (large.length === 0) return async () => []
-    const changed = new Set(await this.#shadow.differing(tree, target))
-    const moved: { path: string; place: string }[] = []
-    for (const { path } of large) {
-      const place = `${path}.kept-${Date.now()}`
-      await rename(fullPath(this.root, path), fullPath(this.root, place))
-      moved.push({ path, place })
-    }
-    return async () => {
-      const told: string[] = []
-      for (const { path, place } of moved) {
-        if (!changed.has(path)) await rename(fullPath(this.root, place), fullPath(this.root, path))
-        else
-          told.push(`${shownPath(path)} was too large to be kept on a branch; it is now ${shownPath(place)}.`)
-      }
-      return told
+  #site(): Site {
+    return {
+      root: this.root,
+      shadow: this.#shadow,
+      keeper: this.#keeper,
+      look: () => this.#take(),
+      cover: (paths) => this.#shadow.include(paths),
+      // Whoever finds the files half laid out tells where the others are.
+      note: async (told) => {
+        if (told.length > 0) await writeFile(this.#telling, JSON.stringify(told))
+      },
     }
   }
 

@@ -17,7 +17,7 @@ interface KeeperOptions {
   repository: Repository
 }
 
-type State = Pick<Checkpoint, 'commit' | 'tree' | 'head' | 'state'>
+export type State = Pick<Checkpoint, 'commit' | 'tree' | 'head' | 'state'>
 
 export class Keeper {
   readonly #options: KeeperOptions

@@ -17,7 +17,7 @@ import { copyFile, mkdir, readdir, readFile, rm, stat, statfs, writeFile } from 
 import { isAbsolute, join, relative } from 'node:path'
 import { BatonError } from '@baton/shared/errors.ts'
 import { fullPath, isText, joinPaths, listPaths, shownPath, splitPaths } from './byte-paths.ts'
-import { gitEnvironment, OFFLINE, type GitOptions, type GitProgram } from './git-program.ts'
+import { failure, gitEnvironment, OFFLINE, type GitOptions, type GitProgram } from './git-program.ts'
 import type { Coming } from './in-the-way.ts'
 import { megabytes } from './megabytes.ts'
 import type { Repository } from './repository.ts'
@@ -46,6 +46,8 @@ export interface Stored {
 }
 
 const LAY_TIMEOUT_MS = 600_000
+/** How git says that files are not as it knows them. */
+const REFUSAL = /Cannot merge|would lose untracked|would be (overwritten|removed) by merge/
 
 export class Shadow {
   readonly dir: string
@@ -234,22 +236,57 @@ export class Shadow {
     return coming
   }
 
-  /**
-   * Makes the files equal a stored tree: writes what differs, removes what the index lists and the tree does not. Files that
-   * the index does not list are left, unless the tree has something else there. Throws `checkpoint-torn` when a file is not
-   * as stored afterwards (F45).
-   */
+  /** Lays a stored tree out in a folder that is empty. Throws `checkpoint-torn` when a file is not as stored afterwards (F45). */
   async lay(tree: string): Promise<void> {
     this.#known = undefined
     await this.run(['read-tree', '--reset', '-u', '--no-recurse-submodules', tree], {
       timeout_ms: LAY_TIMEOUT_MS,
     })
-    const differing = splitPaths(
-      await this.run(['diff-files', '-z', '--name-only', '--ignore-submodules=all']),
-    )
+    const differing = await this.#differingFiles()
     if (differing.length > 0) {
       throw new BatonError('checkpoint-torn', `(not as stored: ${listPaths(differing)})`)
     }
+  }
+
+  /**
+   * Makes the files equal tree `to`, which are stored as `from`: writes what differs, removes what only `from` has. `refused`: a file is
+   * not as stored any more, or there is a new one in its place; nothing was touched. `differs`: a file is not as stored
+   * afterwards, those in `left` aside.
+   */
+  async layOver(from: string, to: string, left: readonly string[]): Promise<'laid' | 'refused' | 'differs'> {
+    this.#known = undefined
+    const args = ['read-tree', '-m', '-u', '--no-recurse-submodules', from, to]
+    const options = { cwd: this.root, env: this.#env, timeout_ms: LAY_TIMEOUT_MS }
+    const result = await this.#git.run(args, options)
+    if (result.code !== 0) {
+      if (REFUSAL.test(result.stderr)) return 'refused'
+      throw failure(args, result)
+    }
+    const except = new Set(left)
+    return (await this.#differingFiles()).some((path) => !except.has(path)) ? 'differs' : 'laid'
+  }
+
+  /** The first tree, with some paths as the second has them. */
+  async treeWith(tree: string, other: string, paths: readonly string[]): Promise<string> {
+    if (paths.length === 0) return tree
+    const env = { GIT_INDEX_FILE: `${this.#index}.with` }
+    try {
+      await this.run(['read-tree', tree], { env })
+      await this.run(['update-index', '--force-remove', '-z', '--stdin'], { input: joinPaths(paths), env })
+      const wanted = new Set(paths)
+      const lines = splitPaths(await this.run(['ls-tree', '-r', '-z', '--full-tree', other])).filter((line) =>
+        wanted.has(line.slice(line.indexOf('\t') + 1)),
+      )
+      const input = joinPaths(lines)
+      await this.run(['update-index', '--replace', '-z', '--index-info'], { input, env })
+      return await this.text(['write-tree'], { env })
+    } finally {
+      await rm(env.GIT_INDEX_FILE, { force: true })
+    }
+  }
+
+  async #differingFiles(): Promise<string[]> {
+    return splitPaths(await this.run(['diff-files', '-z', '--name-only', '--ignore-submodules=all']))
   }
 
   /** Brings the index up to the files. */
