@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import type { GitWorkspace } from '../src/workspace/git-workspace.ts'
 import {
   openWorkspace,
@@ -21,6 +21,7 @@ import {
   type RestoreOptions,
 } from '../src/workspace/open.ts'
 import { packOf } from '../src/workspace/pack-file.ts'
+import type { WorkspaceSettings } from '../src/workspace/settings.ts'
 import { tipOf, type Checkpoint, type Workspace } from '../src/workspace/workspace.ts'
 
 const made: string[] = []
@@ -30,6 +31,13 @@ afterAll(() => {
 
 export const SID = 'k3J_sessionOne-000001'
 export const SHORT = SID.slice(0, 8)
+/** Another session. */
+export const OTHER = 'z9Q_sessionTwo-000002'
+
+export const inPlace: WorkspaceSettings = { place: 'in-place', carry: [] }
+export const carrying = (...carry: string[]): WorkspaceSettings => ({ place: 'worktree', carry })
+
+export const withCode = (code: string): unknown => expect.objectContaining({ name: 'BatonError', code })
 
 export function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'baton-workspace-'))
@@ -88,6 +96,21 @@ export function filesOf(root: string): Record<string, string> {
 
 export const status = (root: string): string => git(root, 'status', '--porcelain', '-uall', '-b')
 
+/** What git says about a work tree: all that should be the same after a move. */
+export function state(root: string): Record<string, string> {
+  const ask = (...args: string[]): string => git(root, ...args)
+  return {
+    status: ask('status', '--porcelain=v2', '--branch', '--untracked-files=all').replace(
+      /^# branch.oid.*$/m,
+      '',
+    ),
+    staged: ask('diff', '--cached', '--raw', '--no-abbrev'),
+    unmerged: ask('ls-files', '-u'),
+    unstaged: ask('diff'),
+    says: ask('status').replace(/^(HEAD detached.*|Not currently on any branch.)$/m, ''),
+  }
+}
+
 /** Takes checkpoints as the session loop does, and keeps every pack. */
 export class Courier {
   readonly packs: Uint8Array[] = []
@@ -134,4 +157,47 @@ export async function restoreGitWorkspace({
   const { workspace, notices } = await restoreWorkspace({ ...options, ...folder, packs: packs.map(packOf) })
   const kept = /are kept on branch (\S+):/.exec(notices.join('\n'))?.[1]
   return Object.assign(workspace, { kept, notices })
+}
+
+export interface Move {
+  source: GitWorkspace
+  target: GitWorkspace
+  notices: string[]
+}
+
+/** Lets `work` happen in a session's work tree, then moves the session to a machine without a clone, or with `clone`. */
+export async function move(person: string, work: (root: string) => void, clone?: string): Promise<Move> {
+  const source = await openGitWorkspace({ repository: person, data: folder(), sid: SID })
+  const courier = new Courier()
+  await courier.take(source)
+  work(source.root)
+  const checkpoint = await courier.take(source)
+  const target = await restoreGitWorkspace({
+    ...{ data: folder(), sid: SID, packs: courier.packs, checkpoint },
+    ...(clone === undefined ? {} : { repository: clone }),
+  })
+  // What had to get another name is new.
+  if (target.notices.length === 0) expect(await target.checkpoint()).toBeUndefined()
+  return { source, target, notices: target.notices }
+}
+
+/** Two branches that change one line each in their own way. */
+
+/**
+ * A session that was begun at home, in `person`, and is away now, on a machine without a clone. `home` brings it back with what the
+ * courier has taken since.
+ */
+export async function goneAway(person: string, settings?: WorkspaceSettings) {
+  const data = folder()
+  const source = await openGitWorkspace({
+    ...{ repository: person, data, sid: SID },
+    ...(settings === undefined ? {} : { settings }),
+  })
+  const courier = new Courier()
+  await courier.take(source)
+  await source.close()
+  const restored = (options: Pick<Restoring, 'repository' | 'data'>) =>
+    restoreGitWorkspace({ ...options, sid: SID, packs: courier.packs, checkpoint: courier.last })
+  const away = await restored({ data: folder() })
+  return { data, source, courier, away, home: () => restored({ repository: person, data }) }
 }

@@ -25,14 +25,15 @@ import {
   filesOf,
   folder,
   git,
+  goneAway,
   openGitWorkspace,
   put,
   repository,
   restoreGitWorkspace,
   SID,
+  withCode,
 } from './workspace-ground.ts'
 
-const withCode = (code: string): unknown => expect.objectContaining({ name: 'BatonError', code })
 const GB = 2 ** 30
 
 /** A file of zeros that takes no room. */
@@ -153,30 +154,15 @@ describe('K8: what is too large', () => {
 
   test('I11: one that was changed elsewhere, too, is moved aside, and told', async () => {
     const person = repository({ 'grows.bin': 'small' })
-    const data = folder()
-    const source = await openGitWorkspace({ repository: person, data, sid: SID })
-    const courier = new Courier()
-    await courier.take(source)
-    const away = await restoreGitWorkspace({
-      data: folder(),
-      sid: SID,
-      packs: courier.packs,
-      checkpoint: courier.last,
-    })
+    const { source, courier, away, home } = await goneAway(person)
     put(away.root, { 'grows.bin': 'other' })
     await courier.take(away)
     sparse(join(source.root, 'grows.bin'), 1.5 * GB)
-    const home = await restoreGitWorkspace({
-      repository: person,
-      data,
-      sid: SID,
-      packs: courier.packs,
-      checkpoint: courier.last,
-    })
-    const aside = readdirSync(home.root).find((name) => name.startsWith('grows.bin.kept-')) ?? ''
-    expect(statSync(join(home.root, aside)).size).toBe(1.5 * GB)
-    expect(statSync(join(home.root, 'grows.bin')).size).toBe(5)
-    expect(home.notices).toEqual([`grows.bin was too large to be kept on a branch; it is now ${aside}.`])
+    const back = await home()
+    const aside = readdirSync(back.root).find((name) => name.startsWith('grows.bin.kept-')) ?? ''
+    expect(statSync(join(back.root, aside)).size).toBe(1.5 * GB)
+    expect(statSync(join(back.root, 'grows.bin')).size).toBe(5)
+    expect(back.notices).toEqual([`grows.bin was too large to be kept on a branch; it is now ${aside}.`])
   })
 
   test('a pack beyond the limit is refused, and leaves no file', async () => {

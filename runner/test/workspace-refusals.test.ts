@@ -8,14 +8,14 @@ import {
   filesOf,
   folder,
   git,
+  openGitWorkspace,
   put,
   repository,
-  SID,
-  openGitWorkspace,
   restoreGitWorkspace,
+  SID,
+  withCode,
 } from './workspace-ground.ts'
 
-const withCode = (code: string): unknown => expect.objectContaining({ name: 'BatonError', code })
 const empty = new Uint8Array()
 
 function emptyRepository(...options: string[]): string {

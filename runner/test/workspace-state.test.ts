@@ -11,34 +11,19 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { GitWorkspace } from '../src/workspace/git-workspace.ts'
 import {
   Courier,
   filesOf,
   folder,
   git,
+  move,
   openGitWorkspace,
   put,
   repository,
   restoreGitWorkspace,
-  SHORT,
   SID,
+  state,
 } from './workspace-ground.ts'
-
-/** What git says about a work tree: all that should be the same after a move. */
-function state(root: string): Record<string, string> {
-  const ask = (...args: string[]): string => git(root, ...args)
-  return {
-    status: ask('status', '--porcelain=v2', '--branch', '--untracked-files=all').replace(
-      /^# branch.oid.*$/m,
-      '',
-    ),
-    staged: ask('diff', '--cached', '--raw', '--no-abbrev'),
-    unmerged: ask('ls-files', '-u'),
-    unstaged: ask('diff'),
-    says: ask('status').replace(/^(HEAD detached.*|Not currently on any branch.)$/m, ''),
-  }
-}
 
 const folders = (root: string): string[] =>
   readdirSync(root, { recursive: true, withFileTypes: true })
@@ -46,29 +31,6 @@ const folders = (root: string): string[] =>
     .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
     .toSorted()
 
-interface Move {
-  source: GitWorkspace
-  target: GitWorkspace
-  notices: string[]
-}
-
-/** Lets `work` happen in a session's work tree, then moves the session to a machine without a clone, or with `clone`. */
-async function move(person: string, work: (root: string) => void, clone?: string): Promise<Move> {
-  const source = await openGitWorkspace({ repository: person, data: folder(), sid: SID })
-  const courier = new Courier()
-  await courier.take(source)
-  work(source.root)
-  const checkpoint = await courier.take(source)
-  const target = await restoreGitWorkspace({
-    ...{ data: folder(), sid: SID, packs: courier.packs, checkpoint },
-    ...(clone === undefined ? {} : { repository: clone }),
-  })
-  // What had to get another name is new.
-  if (target.notices.length === 0) expect(await target.checkpoint()).toBeUndefined()
-  return { source, target, notices: target.notices }
-}
-
-/** Two branches that change one line each in their own way. */
 function conflicting(root: string): void {
   git(root, 'checkout', '-q', '-b', 'theirs')
   put(root, { 'a.txt': 'theirs\n', 'only-theirs.txt': 't\n' })
@@ -238,119 +200,6 @@ test('K1: empty folders arrive, those with only ignored files do not, and one th
   expect(folders(first.root)).toEqual(['deep', 'deep/er', 'deep/er/est', 'half', 'wei\nrd ü'])
 })
 
-describe('K2: branches, tags and stashes made since the session began', () => {
-  function work(root: string): void {
-    git(root, 'branch', 'aside')
-    put(root, { 'b.txt': 'b' })
-    git(root, 'add', '-A')
-    git(root, 'commit', '-q', '-m', 'two')
-    git(root, 'tag', 'light')
-    git(root, 'tag', '-a', '-m', 'words', 'heavy')
-    git(root, 'checkout', '-q', '-b', 'topic/deep')
-    put(root, { 'c.txt': 'c' })
-    git(root, 'add', '-A')
-    git(root, 'commit', '-q', '-m', 'three')
-    put(root, { 'c.txt': 'stashed', 'untracked.txt': 'u' })
-    git(root, 'stash', '-q', '-u', '-m', 'first')
-    put(root, { 'c.txt': 'again' })
-    git(root, 'stash', '-q', '-m', 'second')
-    git(root, 'checkout', '-q', `baton/${SHORT}`)
-  }
-  const refs = (root: string): string =>
-    git(root, 'for-each-ref', '--format=%(objectname) %(objecttype) %(refname)', 'refs/heads', 'refs/tags')
-
-  test('arrive, and those that were there before stay behind', async () => {
-    const person = repository()
-    git(person, 'branch', 'old')
-    git(person, 'tag', 'v0')
-    put(person, { 'a.txt': 'mine' })
-    git(person, 'stash', '-q')
-    const { source, target, notices } = await move(person, work)
-    const expected = refs(source.root)
-      .split('\n')
-      .filter((line) => !/(old|v0|main)$/.test(line))
-    expect(refs(target.root).split('\n')).toEqual(expected)
-    expect(git(target.root, 'stash', 'list')).toBe(
-      `stash@{0}: On topic/deep: second\nstash@{1}: On topic/deep: first\n`,
-    )
-    git(target.root, 'checkout', '-q', 'topic/deep')
-    git(target.root, 'stash', 'pop', '-q', 'stash@{1}')
-    expect(readFileSync(join(target.root, 'untracked.txt'), 'utf8')).toBe('u')
-    expect(notices).toEqual([])
-  })
-
-  test('I11: a ref of that name with other content is not moved; the other name is told', async () => {
-    const person = repository()
-    const clone = join(folder(), 'clone')
-    git(person, 'clone', '-q', '.', clone)
-    put(clone, { 'x.txt': 'x' })
-    git(clone, 'add', '-A')
-    git(clone, 'commit', '-q', '-m', 'mine')
-    git(clone, 'branch', 'aside')
-    git(clone, 'tag', 'light')
-    git(clone, 'branch', 'topic')
-    const before = refs(clone).split('\n')
-    const { source, target, notices } = await move(person, work, clone)
-    const after = refs(clone).split('\n')
-    expect(after).toEqual(expect.arrayContaining(before))
-    expect(git(clone, 'rev-parse', `baton/${SHORT}-aside`)).toBe(git(source.root, 'rev-parse', 'aside'))
-    expect(git(clone, 'rev-parse', `baton-${SHORT}-light`)).toBe(git(source.root, 'rev-parse', 'light'))
-    expect(git(clone, 'rev-parse', `baton/${SHORT}-topic-deep`)).toBe(
-      git(source.root, 'rev-parse', 'topic/deep'),
-    )
-    expect(notices.toSorted()).toEqual([
-      `aside is something else here, so the session's is baton/${SHORT}-aside.`,
-      `light is something else here, so the session's is baton-${SHORT}-light.`,
-      `topic/deep is something else here, so the session's is baton/${SHORT}-topic-deep.`,
-    ])
-    expect(git(target.root, 'stash', 'list').split('\n')).toHaveLength(3)
-  })
-
-  test('go on there and come home', async () => {
-    const home = folder()
-    const person = repository()
-    const source = await openGitWorkspace({ repository: person, data: home, sid: SID })
-    const courier = new Courier()
-    work(source.root)
-    await courier.take(source)
-    const away = await restoreGitWorkspace({
-      data: folder(),
-      sid: SID,
-      packs: courier.packs,
-      checkpoint: courier.last,
-    })
-    git(away.root, 'checkout', '-q', 'topic/deep')
-    put(away.root, { 'd.txt': 'd' })
-    git(away.root, 'add', '-A')
-    git(away.root, 'commit', '-q', '-m', 'four')
-    git(away.root, 'checkout', '-q', `baton/${SHORT}`)
-    await courier.take(away)
-    const options = {
-      repository: person,
-      data: home,
-      sid: SID,
-      packs: courier.packs,
-      checkpoint: courier.last,
-    }
-    const back = await restoreGitWorkspace(options)
-    expect(git(person, 'log', '--format=%s', 'topic/deep')).toBe('four\nthree\ntwo\nstart\n')
-    expect(back.notices).toEqual([])
-    expect(git(person, 'stash', 'list').split('\n')).toHaveLength(3)
-  })
-})
-
-test("K2: two sessions in one clone do not take each other's branches", async () => {
-  const person = repository()
-  const other = await openGitWorkspace({ repository: person, data: folder(), sid: 'other_session-00002' })
-  const courier = new Courier()
-  const source = await openGitWorkspace({ repository: person, data: folder(), sid: SID })
-  await other.checkpoint()
-  git(other.root, 'checkout', '-q', '-b', 'baton/other_se-more')
-  const checkpoint = await courier.take(source)
-  expect(checkpoint.state).toBeUndefined()
-  expect(existsSync(join(source.root, '.git'))).toBe(true)
-})
-
 test('K1: a file that was being written when the runner was killed does not travel, and is gone', async () => {
   const source = await openGitWorkspace({ repository: repository(), data: folder(), sid: SID })
   const strays = ['.baton-0a1b2c3d4e5f.tmp', 'new/.baton-0a1b2c3d4e5f.tmp']
@@ -364,73 +213,6 @@ test('K1: a file that was being written when the runner was killed does not trav
   expect(names.filter((name) => name.includes('.baton-'))).toEqual(['.baton-mine.tmp'])
   for (const path of strays) expect(existsSync(join(source.root, path))).toBe(false)
   expect(existsSync(join(source.root, young))).toBe(true)
-})
-
-describe('submodules', () => {
-  /** A repository with a submodule that is checked out. */
-  function withModule(): string {
-    const library = repository({ 'lib.txt': 'lib\n' })
-    const person = repository()
-    git(person, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', library, 'lib')
-    git(person, 'commit', '-q', '-m', 'with lib')
-    return person
-  }
-
-  test('K8: which commit they are at travels; that their files do not is told, once', async () => {
-    const person = withModule()
-    const source = await openGitWorkspace({ repository: person, data: folder(), sid: SID })
-    const courier = new Courier()
-    const checkpoint = await courier.take(source)
-    expect(source.left()).toEqual([
-      'Submodules do not travel, only which commit they are at: lib. Elsewhere run: git submodule update --init',
-    ])
-    const target = await restoreGitWorkspace({ data: folder(), sid: SID, packs: courier.packs, checkpoint })
-    expect(git(target.root, 'ls-files', '-s', 'lib')).toBe(git(person, 'ls-files', '-s', 'lib'))
-    expect(state(target.root)).toEqual(state(source.root))
-    git(source.root, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'update', '--init')
-    put(source.root, { 'lib/lib.txt': 'changed\n', 'b.txt': 'b' })
-    await courier.take(source)
-    expect(source.left()).toEqual(['What was changed in the submodule lib stays on this machine.'])
-    expect(source.left()).toEqual([])
-  })
-
-  test('B10: looking at one runs nothing that its settings and attributes name', async () => {
-    const source = await openGitWorkspace({ repository: withModule(), data: folder(), sid: SID })
-    git(source.root, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'update', '--init')
-    const canary = join(folder(), 'ran')
-    const lib = join(source.root, 'lib')
-    git(lib, 'config', 'filter.x.clean', `touch ${canary}; cat`)
-    git(lib, 'config', 'core.fsmonitor', `touch ${canary}; false`)
-    put(source.root, { 'lib/.gitattributes': '* filter=x\n', 'lib/lib.txt': 'LIB\n' })
-    await source.checkpoint()
-    expect(source.left().join()).toContain('What was changed in the submodule lib')
-    expect(existsSync(canary)).toBe(false)
-  })
-
-  test('I11: what is in one is not touched when a session comes home, in place or not', async () => {
-    const person = withModule()
-    const home = folder()
-    const settings = { place: 'in-place' as const, carry: [] }
-    const source = await openGitWorkspace({ repository: person, data: home, sid: SID, settings })
-    const courier = new Courier()
-    await courier.take(source)
-    await source.close()
-    const away = await restoreGitWorkspace({
-      data: folder(),
-      sid: SID,
-      packs: courier.packs,
-      checkpoint: courier.last,
-    })
-    put(away.root, { 'a.txt': 'agent\n' })
-    await courier.take(away)
-    put(person, { 'lib/lib.txt': 'mine\n', 'lib/new.txt': 'n' })
-    const back = { repository: person, data: home, sid: SID, packs: courier.packs, checkpoint: courier.last }
-    await restoreGitWorkspace(back)
-    expect(readFileSync(join(person, 'a.txt'), 'utf8')).toBe('agent\n')
-    expect(readFileSync(join(person, 'lib/lib.txt'), 'utf8')).toBe('mine\n')
-    expect(existsSync(join(person, 'lib/new.txt'))).toBe(true)
-    expect(git(person, 'status', '--porcelain')).toContain('lib')
-  })
 })
 
 test('K1 K4: in place, a merge with conflicts goes there, is ended there, and the folder gets the result', async () => {
