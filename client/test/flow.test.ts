@@ -125,7 +125,7 @@ describe('a session', () => {
       'npm test -- --run prices',
     )
     for (const name of ['Deny', 'Approve']) {
-      const box = await card.getByRole('button', { name }).boundingBox()
+      const box = await card.getByRole('button', { name, exact: true }).boundingBox()
       expect(box?.height).toBeGreaterThanOrEqual(44)
     }
   })
@@ -208,7 +208,7 @@ describe('a session', () => {
     const effect = await cloud.ask(sid, 'bash', { command: 'ls' }, 'f'.repeat(64))
     await page.getByText('It can’t be approved').waitFor()
     expect(await button(page, 'Approve').isDisabled()).toBe(true)
-    await button(page, 'Deny').click()
+    await page.getByRole('button', { name: 'Deny', exact: true }).click()
     const decision = (await cloud.receive(sid, 'decision')) as { approved: boolean; device: string }
     expect(decision.approved).toBe(false)
     await cloud.decided(sid, effect, false, decision.device)

@@ -103,9 +103,9 @@ describe('a tap that the browser can’t store', () => {
 
   test('F32: a decision that another device gives meanwhile takes the message away', async () => {
     const effect = await laptop.ask(sid, 'bash', { command: 'make again' })
-    await button('Deny').waitFor()
+    await button(/^Deny$/).waitFor()
     const free = await fillDisk()
-    await button('Deny').click()
+    await button(/^Deny$/).click()
     await page.getByRole('alert').waitFor()
     await laptop.decided(sid, effect, true, 'another')
     await page.getByRole('alert').waitFor({ state: 'detached' })

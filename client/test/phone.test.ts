@@ -80,7 +80,7 @@ describe('a small screen', () => {
     expect(cut).toBe(false)
     await page.setViewportSize({ width: 360, height: 480 })
     for (const name of ['Deny', 'Approve']) {
-      const target = page.getByRole('button', { name })
+      const target = page.getByRole('button', { name, exact: true })
       await target.scrollIntoViewIfNeeded()
       const box = await target.boundingBox()
       expect(box && box.y + box.height).toBeLessThanOrEqual(480)

@@ -175,6 +175,40 @@ describe('approvals', () => {
     expect(await laptop.receive(sid, 'decision')).toMatchObject({ approved: true })
   })
 
+  test('C11: what is said to follow are lines of the command, and the whole screen shows it, too', async () => {
+    await begin()
+    const line = (i: number): string =>
+      `echo line ${i} of a script that takes more than one row of the screen`
+    const command = Array.from({ length: 80 }, (_, i) => line(i)).join('\n')
+    await laptop.ask(sid, 'bash', { command })
+    const more = button(/^\d+ more lines$/)
+    await more.waitFor()
+    const said = Number.parseInt(await more.innerText())
+    expect(said).toBeGreaterThan(70)
+    expect(said).toBeLessThan(80)
+    await button('Full screen').click()
+    await dialog().getByRole('region', { name: 'Command', exact: true }).waitFor()
+    await fits()
+    await dialog()
+      .locator('.whole')
+      .evaluate((element) => element.scrollTo(0, 1e6))
+    await button('Close').click()
+    await until('the end was seen', async () => !(await button('Approve', true).isDisabled()))
+  })
+
+  test('a denial can say why; what is typed stays until it is sent (F15)', async () => {
+    await begin()
+    await laptop.ask(sid, 'bash', { command: 'rm -r build' })
+    await button('Deny with a note…').click()
+    await page.getByLabel('Why not').fill('There is a script for that.')
+    await fits()
+    await page.reload()
+    await button('Deny with a note…').click()
+    await button('Deny with note').click()
+    const said = (await laptop.receive(sid, 'decision')) as { approved: boolean; note?: string }
+    expect(said).toMatchObject({ approved: false, note: 'There is a script for that.' })
+  })
+
   test('C21: what a rule decided is a line among the others, not a card', async () => {
     await begin()
     const effect = await laptop.ask(sid, 'bash', { command: 'rm -r /' })

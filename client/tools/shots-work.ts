@@ -84,7 +84,7 @@ for (const theme of ['light', 'dark'] as const) {
     await laptop.ask(sid, 'bash', { command: 'npm test | tee log && rm log' })
     await page.getByText('No “always”').waitFor()
     await shot(page, 'never-always')
-    await button('Deny').click()
+    await button(/^Deny$/).click()
     await laptop.receive(sid, 'decision')
     await laptop.decided(sid, push + 2, false, device)
     await laptop.emit(sid, 'document', {

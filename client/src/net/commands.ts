@@ -56,7 +56,7 @@ export function move(key: Uint8Array, sid: string, to: Placement, label: string)
 }
 
 /**
- * `always`: calls that this rule allows are allowed from now on. Throws BatonError `not-approved` rather than approve a call
+ * `always`: calls that this rule allows are allowed from now on. `note`: what the agent is told with it. Throws BatonError `not-approved` rather than approve a call
  * other than the one shown.
  */
 export function decision(
@@ -66,12 +66,13 @@ export function decision(
   approval: Approval,
   approved: boolean,
   always?: Rule,
+  note?: string,
 ): NewOutboxItem {
   if (approved && !isTrueCall(approval)) throw new BatonError('not-approved')
   const { effect, digest } = approval
   const { id, certificate } = device
   const signature = signDecision(device, { sid, effect, digest, approved, always })
-  const answer = { effect, digest, approved, ...(always && { always }) }
+  const answer = { effect, digest, approved, ...(note && { note }), ...(always && { always }) }
   const body = { ...answer, device: id, certificate, signature }
   return command(key, sid, 'decision', body, { as: 'decision', effect, approved })
 }

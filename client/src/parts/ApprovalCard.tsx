@@ -9,12 +9,15 @@ import type { OutboxItem } from '../store/outbox.ts'
 import type { Always } from '../store/rule-words.ts'
 import { AlwaysStep } from './AlwaysStep.tsx'
 import { CallView } from './CallView.tsx'
+import { DenyStep } from './DenyStep.tsx'
 import { Whole } from './Whole.tsx'
 
 /** What a person decides. `mode`: the session goes on in it, told before the decision. */
 export interface Decided {
   approved: boolean
   always?: Rule
+  /** What the agent is told with it. */
+  note?: string
   mode?: Mode
 }
 
@@ -49,7 +52,7 @@ export function ApprovalCard({
   onRetry: (id: string) => void
 }): ReactElement {
   const is_true = useMemo(() => isTrueCall(approval), [approval])
-  const [step, setStep] = useState<'decide' | 'always'>('decide')
+  const [step, setStep] = useState<'decide' | 'always' | 'deny'>('decide')
   const is_plan = approval.name === 'propose_plan'
   const [mode, setMode] = useState<Mode>('ask')
   const [seen, setSeen] = useState(false)
@@ -61,7 +64,7 @@ export function ApprovalCard({
         <h2>{question}</h2>
         {where && <p className="small quiet">{where}</p>}
       </div>
-      <Whole onSeen={() => setSeen(true)}>
+      <Whole title={question} onSeen={() => setSeen(true)}>
         <CallView name={approval.name} input={approval.input} />
       </Whole>
       {!is_true && (
@@ -83,6 +86,12 @@ export function ApprovalCard({
           always={always}
           onBack={() => setStep('decide')}
           onApprove={(rule) => onDecide({ approved: true, always: rule })}
+        />
+      ) : step === 'deny' && removed === undefined ? (
+        <DenyStep
+          effect={approval.effect}
+          onBack={() => setStep('decide')}
+          onDeny={(note) => onDecide({ approved: false, note })}
         />
       ) : (
         <div className="decision">
@@ -114,16 +123,26 @@ export function ApprovalCard({
             </p>
           )}
           {always && 'reason' in always && <p className="small quiet">{always.reason}</p>}
-          {always && 'rule' in always && (
+          <div className="others">
             <button
               type="button"
               className="button bare"
-              disabled={!is_true || removed !== undefined || !seen}
-              onClick={() => setStep('always')}
+              disabled={removed !== undefined}
+              onClick={() => setStep('deny')}
             >
-              Always for this session…
+              Deny with a note…
             </button>
-          )}
+            {always && 'rule' in always && (
+              <button
+                type="button"
+                className="button bare"
+                disabled={!is_true || removed !== undefined || !seen}
+                onClick={() => setStep('always')}
+              >
+                Always for this session…
+              </button>
+            )}
+          </div>
         </div>
       )}
     </section>
@@ -134,7 +153,7 @@ export function ApprovalCard({
 function PlanMode({ mode, onChoose }: { mode: Mode; onChoose: (mode: Mode) => void }): ReactElement {
   return (
     <fieldset className="then">
-      <legend className="small quiet">Then it may</legend>
+      <legend className="small quiet">Goes on in this mode</legend>
       <div className="segments">
         {(['ask', 'edit'] as const).map((other) => (
           <label key={other}>

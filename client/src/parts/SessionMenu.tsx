@@ -66,7 +66,7 @@ export default function SessionMenu({
           label="Effort"
           value={effort}
           disabled={unable}
-          options={[...(effort === '' ? [['', 'Its own'] as const] : []), ...EFFORTS]}
+          options={[...(effort === '' ? [['', 'Default'] as const] : []), ...EFFORTS]}
           onChoose={(chosen) => onSettings({ effort: chosen })}
         />
         {usage && (

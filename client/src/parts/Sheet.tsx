@@ -3,10 +3,13 @@ import { useEffect, useRef, type ReactElement, type ReactNode } from 'react'
 /** A sheet from the bottom, where the thumb is: a modal dialog, so that focus and Escape are the browser's work. */
 export function Sheet({
   title,
+  full = false,
   onClose,
   children,
 }: {
   title: string
+  /** It takes the whole screen. */
+  full?: boolean
   onClose: () => void
   children: ReactNode
 }): ReactElement {
@@ -22,7 +25,7 @@ export function Sheet({
   return (
     <dialog
       ref={ref}
-      className="sheet"
+      className={full ? 'sheet full' : 'sheet'}
       aria-label={title}
       onClose={onClose}
       onClick={(event) => {

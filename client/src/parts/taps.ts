@@ -54,8 +54,8 @@ export function useTaps(sid: string, transcript: Transcript, outbox: readonly Ou
       return item.id
     },
     changeMode: (to) => tap(modeChange(to)),
-    decide: (approval, { approved, always, mode: to }) => {
-      const decided = decision(key, hub.device, sid, approval, approved, always)
+    decide: (approval, { approved, always, note, mode: to }) => {
+      const decided = decision(key, hub.device, sid, approval, approved, always, note)
       // The mode goes first: the agent goes on in it.
       tap(...(to === undefined || to === shown_mode ? [decided] : [modeChange(to), decided]))
     },

@@ -68,9 +68,10 @@ function eventWords({ type, data, effect }: EventEntry): Omit<EventItem, 'kind' 
   return { tone: 'quiet', text: readEventText(data) || type }
 }
 
-/** `compacted · 152k → 9.1k tokens` */
+/** `compacted · 152k → 9.1k tokens`; a short conversation can grow by it, and then only what it takes now is said. */
 function compactedWords({ before, after }: { [key: string]: Json }): string {
   if (typeof before !== 'number' || typeof after !== 'number') return 'compacted'
+  if (after >= before) return `compacted · now ${countWords(after)} tokens`
   return `compacted · ${countWords(before)} → ${countWords(after)} tokens`
 }
 
