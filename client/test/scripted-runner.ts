@@ -246,8 +246,9 @@ export class ScriptedRunner {
     await this.append(sid, 'outcome', { effect, now: 0, error: { code, message: ERRORS[code].what } })
   }
 
-  stream(sid: string, effect: number, text: string): void {
-    const body = sealJson(this.#key(sid), { text }, place.delta(sid, effect))
+  stream(sid: string, effect: number, text: string, thought?: string): void {
+    const said = thought === undefined ? { text } : { text, thought }
+    const body = sealJson(this.#key(sid), said, place.delta(sid, effect))
     this.#connection.tell({ t: 'delta', sid, epoch: this.#of(sid).epoch, effect, body })
   }
 

@@ -406,6 +406,30 @@ describe('while it works', () => {
     expect(await page.content()).not.toMatch(/cmVkYWN0ZWQ|c2lnbmF0dXJl/)
   })
 
+  test('C2, C28: what the model thinks just now shows quietly, two lines of it, until it says something', async () => {
+    await begin()
+    const effect = await laptop.think(sid)
+    const now = page.locator('.live-thought')
+    laptop.stream(sid, effect, '', 'The totals come from prices.ts.')
+    await now.getByText('The totals come from prices.ts.').waitFor()
+    const one = (await now.boundingBox())?.height ?? 0
+    const long = `${'So it may be the rounding, or the order of the lines. '.repeat(8)}I look at both.`
+    laptop.stream(sid, effect, '', long)
+    await now.getByText('I look at both.').waitFor()
+    const { height = 0, y = 0 } = (await now.boundingBox()) ?? {}
+    expect(height / one).toBeCloseTo(2)
+    // Its end is what is seen.
+    const text = (await now.locator('p').boundingBox()) ?? { y: 0, height: 0 }
+    expect(text.y + text.height).toBeCloseTo(y + height, 0)
+    await fits()
+    laptop.stream(sid, effect, 'It is the rounding.', '')
+    await page.getByText('It is the rounding.').waitFor()
+    expect(await now.count()).toBe(0)
+    await laptop.say(sid, effect, 'It is the rounding. I mend it.', long)
+    await button(/^Thought: So it may be/).waitFor()
+    expect(await page.getByText('Thinking', { exact: true }).count()).toBe(0)
+  })
+
   test('F27, C26: a busy model is told with the attempt; after the last one a tap goes on', async () => {
     await begin()
     const effect = await laptop.think(sid)

@@ -148,6 +148,19 @@ it('the last line says what Enter does and which mode holds; steering is for one
   expect(state.steers).toBe(false)
 })
 
+it('C2: what the model thinks just now is two dim lines at most, until it says something', () => {
+  const open = new Map([[1, { kind: 'llm' as const, attempt: 1, at: 0 }]])
+  const thought = `${'It may be the cache, or the clock. '.repeat(9)}\u001b[2JI look.`
+  const rows = bench({ open, thoughts: new Map([[1, thought]]) })
+    .screen(60)
+    .split('\n')
+  const at = rows.findIndex((row) => row.includes('Thinking …'))
+  expect(rows[at + 2]).toMatch(/I look\./)
+  expect(rows[at + 3]).not.toMatch(/cache/)
+  const said = bench({ open, live: new Map([[1, 'It is the clock.']]), thoughts: new Map([[1, '']]) })
+  expect(said.screen(60)).not.toMatch(/Thinking/)
+})
+
 it('stop is not sent where nothing runs', () => {
   const resting = bench({}, 'idle')
   resting.name('ctrl-x')

@@ -57,7 +57,7 @@ async function modelFor(script: Script, model?: string): Promise<{ model: Model;
 
 interface Options {
   signal?: AbortSignal
-  onText?: (whole: string) => void
+  onText?: (whole: string, thought?: string) => void
 }
 
 function ask(model: Model, more: Partial<ModelRequest> = {}, options: Options = {}): Promise<LlmResult> {
@@ -90,6 +90,28 @@ describe('an answer', () => {
     })
     expect(result.usage.input_tokens).toBeGreaterThan(0)
     expect(JSON.parse(JSON.stringify(result))).toEqual(result)
+  })
+
+  test('what it thinks streams, its end alone, until it says or does something', async () => {
+    const long = `${'a'.repeat(1000)} so it is the cache`
+    const { model } = await modelFor([
+      [think(long), say('The', ' cache.'), think('Which one?'), call('read', {})],
+    ])
+    const seen: [string, string | undefined][] = []
+    await ask(model, {}, { onText: (whole, thought) => seen.push([whole, thought]) })
+    expect(seen.map(([whole, thought]) => [whole, thought?.slice(-9)])).toEqual([
+      ...[
+        ['', 'the cache'],
+        ['', ''],
+        ['The', ''],
+        ['The cache.', ''],
+      ],
+      ...[
+        ['The cache.', 'hich one?'],
+        ['The cache.', ''],
+      ],
+    ])
+    expect(seen[0]?.[1]).toHaveLength(400)
   })
 
   test('can be sent back word for word', async () => {

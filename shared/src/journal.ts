@@ -362,7 +362,11 @@ export const DeviceAbout = v.object({
 })
 export type DeviceAbout = v.InferOutput<typeof DeviceAbout>
 
-/** Partial text of a running model call, or the newest output of a running tool, as a `delta` carries it. */
-export const Delta = v.object({ text: v.string() })
+/**
+ * What comes out of a running effect so far, as a `delta` carries it: partial text of a model call, or the newest output of a tool.
+ * `thought`: the newest that a model thinks, while it thinks and says nothing.
+ */
+export const Delta = v.object({ text: v.string(), thought: v.optional(v.string()) })
+export type Delta = v.InferOutput<typeof Delta>
 
 export type { LlmResult, ToolResult, Status }

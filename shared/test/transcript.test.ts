@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { handoffWords } from '../src/view/words.ts'
 import type { Handoff, Item, ToolItem } from '../src/view/items.ts'
-import { EMPTY, isThinking, pendingApprovals, reduce, withDelta } from '../src/view/transcript.ts'
+import {
+  EMPTY,
+  isThinking,
+  liveThought,
+  pendingApprovals,
+  reduce,
+  withDelta,
+} from '../src/view/transcript.ts'
 import { Journal } from './journal.ts'
 
 const transcriptOf = (journal: Journal): ReturnType<typeof reduce> => reduce(EMPTY, journal.entries)
@@ -81,6 +88,17 @@ describe('streaming', () => {
     expect(done.live.size).toBe(0)
     expect(kinds(done.items)).toEqual(['prompt', 'text'])
     expect(withDelta(done, 1, 'Hello')).toBe(done)
+  })
+
+  test('C2: what a model thinks just now goes with what it says, its outcome and the next attempt', () => {
+    const journal = new Journal().prompt('hi').llm(1)
+    const thinks = withDelta(transcriptOf(journal), 1, '', 'Is it the cache?')
+    expect([liveThought(thinks), thinks.live.get(1)]).toEqual(['Is it the cache?', ''])
+    expect(withDelta(thinks, 1, '', 'Is it the cache?')).toBe(thinks)
+    expect(liveThought(withDelta(thinks, 1, 'It is'))).toBeUndefined()
+    expect(liveThought(withDelta(thinks, 9, '', 'of an effect that nobody knows'))).toBe('Is it the cache?')
+    expect(liveThought(reduce(thinks, new Journal().prompt('hi').llm(1).llm(1, 2).entries))).toBeUndefined()
+    expect(liveThought(reduce(thinks, journal.says(1, 'It is.').entries))).toBeUndefined()
   })
 
   test('C2: a delta may overtake its intent', () => {

@@ -187,8 +187,8 @@ export class Live {
       this.#frame = undefined
       for (const [of, sealed] of this.#deltas) {
         try {
-          const { text } = v.parse(Delta, openJson(this.#key, sealed, place.delta(this.sid, of)))
-          this.#transcript = withDelta(this.#transcript, of, text)
+          const { text, thought } = v.parse(Delta, openJson(this.#key, sealed, place.delta(this.sid, of)))
+          this.#transcript = withDelta(this.#transcript, of, text, thought)
         } catch {
           // A delta is a preview; the outcome follows.
         }

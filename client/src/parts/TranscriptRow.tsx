@@ -15,7 +15,7 @@ import { ToolLine } from './ToolLine.tsx'
 /** What stands at the end of a transcript while it goes on. */
 export type TailRow =
   | { kind: 'live'; id: string; text: string }
-  | { kind: 'thinking'; id: string }
+  | { kind: 'thinking'; id: string; thought?: string }
   | { kind: 'moving'; id: string; moving: Moving }
   | { kind: 'away'; id: string; runner: string }
   | { kind: 'retrying'; id: string; retry: Retrying }
@@ -75,9 +75,17 @@ export const TranscriptRow = memo(function TranscriptRow({
       )
     case 'thinking':
       return (
-        <p className="line-quiet">
-          <span className="pulse" /> Thinking
-        </p>
+        <>
+          <p className="line-quiet">
+            <span className="pulse" /> Thinking
+          </p>
+          {/* Nothing to be read out: it is gone before that is done. */}
+          {row.thought !== undefined && (
+            <div className="live-thought" aria-hidden="true">
+              <p>{row.thought}</p>
+            </div>
+          )}
+        </>
       )
     case 'tool':
       return (

@@ -2,6 +2,7 @@ import type { SessionInfo } from '@baton/shared/protocol.ts'
 import {
   isThinking,
   liveOutputs,
+  liveThought,
   liveTexts,
   retryOf,
   type Transcript,
@@ -29,8 +30,11 @@ export function useRows(
     if (hasEnded(session)) return rows
     const retry = retryOf(transcript)
     if (retry && !expired) rows.push({ kind: 'retrying', id: 'retrying', retry })
-    else if (isThinking(transcript) && texts.length === 0 && !expired)
-      rows.push({ kind: 'thinking', id: 'thinking' })
+    else if (isThinking(transcript) && !expired) {
+      const thought = liveThought(transcript)
+      if (thought !== undefined) rows.push({ kind: 'thinking', id: 'thinking', thought })
+      else if (texts.length === 0) rows.push({ kind: 'thinking', id: 'thinking' })
+    }
     if (session?.status === 'idle' && hasTrouble(transcript)) rows.push({ kind: 'again', id: 'again' })
     if (expired && session?.status !== 'idle') {
       rows.push({ kind: 'away', id: 'away', runner: name(lease.holder) })

@@ -11,7 +11,7 @@ export interface FollowHandlers {
   onEntry?: (entry: Read) => void
   /** In batches, as they come; `tail`: the last seq that is known to exist. */
   onEntries?: (entries: Read[], tail: number) => void
-  onDelta?: (effect: number, text: string) => void
+  onDelta?: (effect: number, delta: Delta) => void
   /** Everything known of the session is to be dropped. */
   onGap?: (reason: 'trimmed' | 'rolled-back') => void
   onRefused?: (error: BatonError) => void
@@ -32,9 +32,9 @@ export class Follow implements Disposable {
       },
       gap: (reason) => on.onGap?.(reason),
       delta: (effect, body) => {
-        const text = textOf(() => openJson(key, body, place.delta(sid, effect)))
+        const delta = deltaIn(() => openJson(key, body, place.delta(sid, effect)))
         // A preview that can't be read: the outcome follows.
-        if (text !== undefined) on.onDelta?.(effect, text)
+        if (delta) on.onDelta?.(effect, delta)
       },
       refused: (error) => on.onRefused?.(error),
     })
@@ -54,9 +54,9 @@ export class Follow implements Disposable {
   }
 }
 
-function textOf(open: () => unknown): string | undefined {
+function deltaIn(open: () => unknown): Delta | undefined {
   try {
-    return v.parse(Delta, open()).text
+    return v.parse(Delta, open())
   } catch {
     return undefined
   }

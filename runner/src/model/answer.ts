@@ -9,6 +9,8 @@ import { costOf, factsOf } from './prices.ts'
 
 /** How much of an unreadable input is told. */
 const INVALID_CHARS = 500
+/** What a screen shows of a thought under way. */
+const THOUGHT_CHARS = 400
 
 type Block = Message['content'][number]
 
@@ -54,6 +56,12 @@ export class Answer {
   /** What was said so far. */
   get text(): string {
     return this.#blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n')
+  }
+
+  /** The end of what it thinks, while it thinks; empty as soon as it says or does something. */
+  get thought(): string {
+    const block = this.#blocks.at(-1)
+    return block?.type === 'thinking' ? block.thinking.slice(-THOUGHT_CHARS).toWellFormed() : ''
   }
 
   /** Throws ModelFailure `model-unreachable` when the stream ended before the answer did. */

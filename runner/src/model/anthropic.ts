@@ -57,6 +57,7 @@ async function answer(
   const stream = await client.messages.create(params, { signal })
   const whole = new Answer()
   let isSilent = false
+  let thought = ''
   // Before the stream begins, the client's own time-out holds (F6).
   const silence = setTimeout(() => {
     isSilent = true
@@ -66,7 +67,10 @@ async function answer(
     for await (const event of stream) {
       silence.refresh()
       whole.add(event)
-      if (event.type === 'content_block_delta' && event.delta.type === 'text_delta') onText(whole.text)
+      const isText = event.type === 'content_block_delta' && event.delta.type === 'text_delta'
+      if (!isText && whole.thought === thought) continue
+      thought = whole.thought
+      onText(whole.text, thought)
     }
   } finally {
     clearTimeout(silence)

@@ -16,8 +16,8 @@ export interface ModelRequest {
 
 export interface ModelCallOptions {
   signal: AbortSignal
-  /** The whole text of the answer so far, each time it grows. */
-  onText: (whole: string) => void
+  /** The whole text of the answer so far, each time it grows; and the newest of what it thinks, while it thinks. */
+  onText: (whole: string, thought?: string) => void
 }
 
 export interface Model {

@@ -30,13 +30,13 @@ export async function performLlm(
   input: LlmInput,
   messages: Message[],
   offered: ToolSpec[],
-  options: { signal: AbortSignal; onText: (whole: string) => void },
+  options: { signal: AbortSignal; onText: (whole: string, thought?: string) => void },
 ): Promise<Performed> {
   const names = new Set(input.tools)
   let said = ''
-  const onText = (whole: string): void => {
+  const onText = (whole: string, thought?: string): void => {
     said = whole
-    options.onText(whole)
+    options.onText(whole, thought)
   }
   const request = {
     system: input.system,

@@ -62,7 +62,7 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
       const partial = new Partial(options.link, lease, id)
       const run = async (signal: AbortSignal): Promise<Performed> => {
         const filled = await live.images.filled(messages)
-        const onText = (text: string): void => partial.update(text)
+        const onText = (text: string, thought?: string): void => partial.update(text, thought)
         const specs = live.start.tools
         return performLlm(options.model, request.input, filled, specs, { signal, onText }).finally(() =>
           partial.end(),

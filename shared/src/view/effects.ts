@@ -18,11 +18,12 @@ export function intent(draft: Draft, body: Intent, seq: number, at: number): voi
   if (again) {
     // Asked again by the next runner: what the first one streamed is void.
     draft.live.delete(body.effect)
+    draft.thoughts.delete(body.effect)
     if (open.item !== undefined) change(draft, open.item, { attempt: body.attempt })
     return
   }
-  if (body.kind === 'approve' && body.approve) {
   if (body.kind === 'llm') tellSteering(draft)
+  if (body.kind === 'approve' && body.approve) {
     const { name, input, digest } = body.approve
     const item: ToolItem = {
       kind: 'tool',
@@ -65,7 +66,6 @@ export function intent(draft: Draft, body: Intent, seq: number, at: number): voi
   }
 }
 
-function retryingOf({ attempt, now }: Intent, retry: NonNullable<Intent['retry']>, at: number): Retrying {
 /** The model is asked: it is told what people said meanwhile. */
 function tellSteering(draft: Draft): void {
   for (let i = draft.items.length - 1; i >= 0 && draft.steering; i--) {
@@ -77,6 +77,7 @@ function tellSteering(draft: Draft): void {
   }
 }
 
+function retryingOf({ attempt, now }: Intent, retry: NonNullable<Intent['retry']>, at: number): Retrying {
   const { code, message, not_before } = retry
   return { attempt, code, message, from: at + Math.max(0, not_before - now) }
 }
@@ -110,6 +111,7 @@ function change(draft: Draft, index: number, values: Partial<ToolItem>): void {
 export function outcome(draft: Draft, body: Outcome, seq: number, at: number): void {
   draft.effects = Math.max(draft.effects, body.effect)
   draft.live.delete(body.effect)
+  draft.thoughts.delete(body.effect)
   const open = draft.open.get(body.effect)
   // At most one outcome an effect (I4); a second one, or one without intent, has nothing to settle.
   if (!open) return

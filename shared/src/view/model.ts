@@ -37,6 +37,8 @@ export interface Transcript {
   open: ReadonlyMap<number, OpenEffect>
   /** Live text of running model calls, by effect. */
   live: ReadonlyMap<number, string>
+  /** The newest that running model calls think, by effect; while they think and say nothing. */
+  thoughts: ReadonlyMap<number, string>
   /** Highest effect number seen. */
   effects: number
   /** Item of each granted approval whose call has not begun, by the approval's effect. */
@@ -62,14 +64,15 @@ export interface Transcript {
   /** Permission rules of the config at the start, then those that people gave with decisions. */
   rules: readonly Rule[]
   usage?: Used
-}
-
   /** Steering prompts that the agent has not been told yet. */
   steering?: number
+}
+
 /** A transcript under change: `reduce` copies once a batch, not once an entry. */
-export type Draft = Omit<Transcript, 'items' | 'open' | 'live' | 'granted'> & {
+export type Draft = Omit<Transcript, 'items' | 'open' | 'live' | 'thoughts' | 'granted'> & {
   items: Item[]
   open: Map<number, OpenEffect>
   live: Map<number, string>
+  thoughts: Map<number, string>
   granted: Map<number, number>
 }

@@ -17,6 +17,7 @@ export const EMPTY: Transcript = {
   items: [],
   open: new Map(),
   live: new Map(),
+  thoughts: new Map(),
   effects: 0,
   granted: new Map(),
   revision: 0,
@@ -36,6 +37,7 @@ export function reduce(transcript: Transcript, entries: readonly Read[]): Transc
     items: [...transcript.items],
     open: new Map(transcript.open),
     live: new Map(transcript.live),
+    thoughts: new Map(transcript.thoughts),
     granted: new Map(transcript.granted),
   }
   for (const entry of fresh) {
@@ -48,12 +50,17 @@ export function reduce(transcript: Transcript, entries: readonly Read[]): Transc
 
 /**
  * Sets the live text of a running model call; `text` is whole each time. A delta may overtake its intent, so one for an
- * effect not seen yet is kept; one that comes after the outcome is dropped.
+ * effect not seen yet is kept; one that comes after the outcome is dropped. `thought`: what the model thinks just now.
  */
-export function withDelta(transcript: Transcript, effect: number, text: string): Transcript {
+export function withDelta(transcript: Transcript, effect: number, text: string, thought = ''): Transcript {
+  const { live, thoughts } = transcript
   const known = transcript.open.has(effect) || effect > transcript.effects
-  if (!known || transcript.live.get(effect) === text) return transcript
-  return { ...transcript, live: new Map(transcript.live).set(effect, text) }
+  if (!known || (live.get(effect) === text && (thoughts.get(effect) ?? '') === thought)) return transcript
+  return {
+    ...transcript,
+    live: new Map(live).set(effect, text),
+    thoughts: new Map(thoughts).set(effect, thought),
+  }
 }
 
 /** Everything that waits for a decision, oldest first (F34, F35). */
@@ -79,6 +86,13 @@ export function liveTexts({ live, open }: Transcript): [effect: number, text: st
   return [...live].filter(([effect, text]) => text !== '' && open.get(effect)?.kind === 'llm')
 }
 
+/** The newest that a running model call thinks; undefined: none thinks aloud. */
+export function liveThought({ thoughts, open }: Transcript): string | undefined {
+  for (const [effect, thought] of thoughts)
+    if (thought !== '' && open.get(effect)?.kind === 'llm') return thought
+  return undefined
+}
+
 /** The newest output of running calls, by their item's index. */
 export function liveOutputs({ live, open }: Transcript): Map<number, string> {
   const outputs = new Map<number, string>()
@@ -90,8 +104,9 @@ export function liveOutputs({ live, open }: Transcript): Map<number, string> {
 }
 
 /** The attempt of a model call that follows a failed one, until the model begins to answer. */
-export function retryOf({ open, live }: Transcript): Retrying | undefined {
-  for (const [effect, { kind, retry }] of open) if (kind === 'llm' && retry && !live.get(effect)) return retry
+export function retryOf({ open, live, thoughts }: Transcript): Retrying | undefined {
+  for (const [effect, { kind, retry }] of open)
+    if (kind === 'llm' && retry && !live.get(effect) && !thoughts.get(effect)) return retry
   return undefined
 }
 

@@ -3,6 +3,7 @@ import type { Item } from '@baton/shared/view/items.ts'
 import {
   isThinking,
   liveOutputs,
+  liveThought,
   liveTexts,
   pendingApprovals,
   retryOf,
@@ -174,6 +175,7 @@ function alarmLines(state: AttachState, width: number, now: number): Line[] {
 
 // ---- transcript ---------------------------------------------------------------------------------------------------------
 
+const THOUGHT_LINES = 2
 const cache = new WeakMap<Item, { key: string; lines: Line[] }>()
 
 /** The items, and what stands at their end while the session goes on. */
@@ -212,13 +214,24 @@ function tailBlocks({ live, sessions }: AttachState, width: number): Line[][] {
   const dim = (text: string): Line[] =>
     prefixed(clean(text), 'dim', width, [{ text: '· ', as: 'dim' }], [{ text: '  ' }])
   if (retry) blocks.push(dim(`${retry.message} Attempt ${retry.attempt} follows.`))
-  else if (isThinking(transcript) && texts.length === 0) blocks.push(dim('Thinking …'))
+  else if (isThinking(transcript)) {
+    const thought = liveThought(transcript)
+    if (thought !== undefined || texts.length === 0)
+      blocks.push([...dim('Thinking …'), ...endOf(thought, width)])
+  }
   if (transcript.moving) blocks.push(dim(`${movingWords(transcript.moving)} …`))
   if (transcript.items.length === 0 && blocks.length === 0) {
     const seq = sessions.get(live.sid)?.seq ?? 0
     blocks.push(dim(seq > transcript.seq ? 'Loading …' : 'Nothing has happened yet.'))
   }
   return blocks
+}
+
+/** The last lines of what the model thinks just now, so few that little moves. */
+function endOf(thought = '', width: number): Line[] {
+  const indent: Line = [{ text: '  ' }]
+  const text = clean(thought).replaceAll(/\s+/g, ' ').trim()
+  return text === '' ? [] : wrap([{ text, as: 'dim' }], width, indent, indent).slice(-THOUGHT_LINES)
 }
 
 function isSelected({ focus, selected, live }: AttachState, block: number | undefined): boolean {

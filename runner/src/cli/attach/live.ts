@@ -75,8 +75,8 @@ export class LiveSession implements Disposable {
     this.#onRead = onRead
     this.#follow = new Follow(view, sid, 0, {
       onEntries: (entries, tail) => this.#take(entries, tail),
-      onDelta: (effect, text) => {
-        this.transcript = withDelta(this.transcript, effect, text)
+      onDelta: (effect, { text, thought }) => {
+        this.transcript = withDelta(this.transcript, effect, text, thought)
         changed()
       },
       onGap: () => {
