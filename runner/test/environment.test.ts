@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeRepo } from '@baton/test/repo.ts'
 import { personsEnvironment } from '../src/cli/persons-environment.ts'
-import { loadConfig } from '../src/config.ts'
+import { loadConfig, NO_CONFIG } from '../src/config.ts'
 import { surroundingsOf } from '../src/daemon/equip.ts'
 import { createHands } from '../src/daemon/hands.ts'
 import { Jobs } from '../src/jobs/jobs.ts'
+import { redactor } from '../src/mcp/redaction.ts'
+import { secretsElsewhere, secretsIn } from '../src/mcp/secrets.ts'
 import { bash } from '../src/tools/bash.ts'
 import { boxedEnvironment, commandEnvironment, serverEnvironment } from '../src/tools/environment.ts'
 import type { Stay } from '../src/tools/stay.ts'
@@ -113,6 +115,53 @@ test('T16: what only the config of this session gives to its servers counts, whe
   const options = { data: top, folders: [plain], env: SECRETS, sandbox: false }
   const { env } = await surroundingsOf(plain, await loadConfig(servers), options)
   expect(names(env)).toEqual(['OTHER_TOKEN'])
+})
+
+test.each([
+  ["{ command: 'x', env: { T: process.env.R4_HIDDEN } }", {}],
+  ["{ url: 'https://a.example/', headers: { authorization: `Bearer ${process.env.R4_HIDDEN}` } }", {}],
+  ["{ url: 'https://a.example/', headers: { authorization: 'canary-5-literal' } }", {}],
+  ["{ command: 'x', args: ['--token', process.env.R4_TOKEN] }", { R4_TOKEN: 'canary-6-token' }],
+  ["{ command: 'x', env: { AUTH: btoa('me:' + process.env.R4_TOKEN) } }", { R4_TOKEN: 'canary-6-token' }],
+])('T16, T8: a secret that a config in TypeScript hands over is one, too: %s', async (server, more) => {
+  const secrets = { R4_HIDDEN: 'canary-5-literal', R4_SAME: 'canary-5-literal', ...more }
+  Object.assign(process.env, secrets)
+  try {
+    const [person, other] = [join(top, 'person'), join(top, 'other')]
+    for (const path of [person, other]) mkdirSync(path)
+    writeFileSync(join(person, 'baton.config.ts'), `export default { mcp: { gh: ${server} } }\n`)
+    const env = { ...process.env, MINE: 'mine', NODE_ENV: 'test' }
+    const config = await loadConfig(person)
+    const around = await surroundingsOf(person, config, { data: top, folders: [person], env, sandbox: false })
+    const [held = ''] = Object.values<string>(Object.keys(more).length > 0 ? more : secrets)
+    expect(Object.values(around.env)).not.toContain(held)
+    expect(around.env).toMatchObject({ MINE: 'mine', NODE_ENV: 'test' })
+    const { gh } = config.mcp
+    if (!gh) throw new Error('no server')
+    const found = [...secretsIn('env' in gh ? gh.env : gh.headers), ...secretsElsewhere(gh, env)]
+    expect(redactor(found)(`it is ${held}`)).toBe('it is •••')
+    // A session of another folder knows the config by its text alone.
+    const beside = await surroundingsOf(other, NO_CONFIG, {
+      data: top,
+      folders: [person, other],
+      env: { R4_HIDDEN: 'x', R4_TOKEN: 'y', MINE: 'mine' },
+      sandbox: false,
+    })
+    const named = /R4_\w+/.exec(server)?.[0] ?? 'R4_NONE'
+    expect(names(beside.env)).not.toContain(named)
+    expect(beside.env).toMatchObject({ MINE: 'mine' })
+  } finally {
+    for (const name of Object.keys(secrets)) delete process.env[name]
+  }
+})
+
+test('T8: what clearly is no secret stays in what a server answers', () => {
+  const values = {
+    ...{ ROOT: top, HOST: 'https://git.example.com', LEVEL: 'info', accept: 'application/json' },
+    ...{ HOOK: 'https://hooks.example.com/T0/x', GONE: '/abc+def/ghi' },
+  }
+  expect(secretsIn(values)).toEqual(['https://hooks.example.com/T0/x', '/abc+def/ghi'])
+  expect(secretsIn({ authorization: 'Bearer abcdef' })).toEqual(['Bearer abcdef', 'abcdef'])
 })
 
 test('T11: the set-up runs in the sandbox, if one is asked for, and never without it instead', async () => {

@@ -11,7 +11,7 @@ import { CONFIG_FILES, type LoadedConfig } from '../config.ts'
 import { Trust } from '../config/trust.ts'
 import { Jobs, sweepJobs } from '../jobs/jobs.ts'
 import { McpServers } from '../mcp/servers.ts'
-import { referencesIn, referencesOf } from '../mcp/settings.ts'
+import { givenVariables, variablesIn } from '../mcp/secrets.ts'
 import { knownMcpTools, mcpTools } from '../mcp/tools.ts'
 import type { Origin, RestoredWorkspace } from '../session/options.ts'
 import { sandboxOf } from '../sandbox/bubblewrap.ts'
@@ -145,7 +145,7 @@ export async function surroundingsOf(
   options: Omit<EquipOptions, 'name' | 'configOf'> & Wishes,
 ): Promise<Surroundings & { missing?: BatonError }> {
   const { data, folders, env, sandbox, wish, kept = [] } = options
-  const withheld = new Set([...referencesOf(config.mcp), ...(await givenBy(folders))])
+  const withheld = new Set([...givenVariables(config.mcp, env), ...(await givenBy(folders))])
   const settings = wanted(sandbox, config.sandbox, wish)
   if (!settings) return { env: commandEnvironment(env, withheld) }
   const where = { root, data, home: env['HOME'] ?? homedir(), path: env['PATH'] ?? '' }
@@ -163,7 +163,7 @@ export async function surroundingsOf(
 async function givenBy(folders: readonly string[]): Promise<string[]> {
   const files = folders.flatMap((folder) => CONFIG_FILES.map((name) => join(folder, name)))
   const texts = await Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => '')))
-  return texts.flatMap(referencesIn)
+  return texts.flatMap(variablesIn)
 }
 
 /** Why commands would be refused here although a sandbox is asked for. `folder`: any on this machine. */

@@ -1,7 +1,7 @@
 /** Blots secrets out of text: as they are, and as JSON, URLs, Base64 and hexadecimal digits write them. */
 
 /** What is shorter stands in any text. */
-const CHARS_MIN = 6
+export const CHARS_MIN = 6
 const BLOT = '•••'
 
 /** Gives a function that returns a text without the secrets. */

@@ -18,6 +18,7 @@ import { Backoff } from '@baton/shared/backoff.ts'
 import { serverEnvironment } from '../tools/environment.ts'
 import { isInside } from '../tools/paths.ts'
 import { redactor } from './redaction.ts'
+import { secretsElsewhere, secretsIn } from './secrets.ts'
 import { resolved, type McpDefinition } from './settings.ts'
 import { StdioTransport } from './stdio.ts'
 
@@ -149,7 +150,7 @@ export class McpServer {
     const { command, args, cwd } = definition
     const { folder, root, empty } = this.#options.place
     const { values, secrets } = resolved(definition.env, this.#options.env)
-    this.#redact = redactor(secrets)
+    this.#redactsAll(secrets, values)
     const env = { ...serverEnvironment(this.#options.env, root), BATON_WORK_TREE: root, ...values }
     if (cwd !== undefined) return new StdioTransport({ command, args, env, cwd: resolve(folder, cwd) })
     const isShared = isInside(await real(root), await real(folder))
@@ -159,8 +160,13 @@ export class McpServer {
 
   #remote({ url, headers }: Extract<McpDefinition, { url: string }>): StreamableHTTPClientTransport {
     const { values, secrets } = resolved(headers, this.#options.env)
-    this.#redact = redactor(secrets)
+    this.#redactsAll(secrets, values)
     return new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: values } })
+  }
+
+  #redactsAll(secrets: string[], values: Record<string, string>): void {
+    const { definition, env } = this.#options
+    this.#redact = redactor([...secrets, ...secretsIn(values), ...secretsElsewhere(definition, env)])
   }
 
   #failed(): void {

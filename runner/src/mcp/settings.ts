@@ -52,7 +52,7 @@ export function referencesIn(text: string): string[] {
   return Array.from(text.matchAll(REFERENCE), ([, name = '']) => name)
 }
 
-/** The variables of the runner that servers are given. */
+/** The variables of the runner that servers are given by name. */
 export function referencesOf(settings: McpSettings): string[] {
   return Object.values(settings)
     .flatMap((server) => Object.values('command' in server ? server.env : server.headers))

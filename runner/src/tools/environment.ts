@@ -12,6 +12,8 @@ type Environment = Record<string, string>
 const OWN = /^(ANTHROPIC_.*|BATON_.*|REDIS_URL|REDISCLI_AUTH|CREDENTIALS_DIRECTORY)$/
 /** What every program may know. No secret is in there, also when a config refers to it. */
 const PLAIN = /^(PATH|HOME|LANG|LC_.*|TERM|TZ|USER|LOGNAME|SHELL)$/
+/** May every program know it? */
+export const isPlain = (name: string): boolean => PLAIN.test(name)
 /** Set inside a git hook or by `git` itself, they would point commands at another repository. */
 const GIT = /^GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|PREFIX|COMMON_DIR)$/
 /** Shells run what is in them. */
