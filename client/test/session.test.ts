@@ -46,6 +46,22 @@ test('C15: a prompt that steers looks undelivered until the model is asked next'
   expect(waits(journal.add('intent', llm(2)))).toEqual([false, false])
 })
 
+test('a job counts as running from its start until the agent saw its end, or the session left its machine', () => {
+  const told = (journal: Journal, effect: number, detail: { [key: string]: string | boolean }): Journal =>
+    journal.add('outcome', { effect, now: 0, result: { text: '', is_error: false, detail } })
+  const started = (): Journal => {
+    const journal = new Journal().call(1, 'bash', { command: 'npm run dev', background: true })
+    return told(journal, 1, { job: 'job-1' })
+  }
+  const jobs = (journal: Journal): string[] => [...(read(journal).jobs?.values() ?? [])]
+  expect(jobs(started())).toEqual(['npm run dev'])
+  const looked = started().call(2, 'job', { action: 'status', id: 'job-1' })
+  expect(jobs(told(looked, 2, { job: 'job-1', running: true }))).toEqual(['npm run dev'])
+  looked.call(3, 'job', { action: 'stop', id: 'job-1' })
+  expect(jobs(told(looked, 3, { job: 'job-1', running: false }))).toEqual([])
+  expect(jobs(started().lease('released', 'laptop'))).toEqual([])
+})
+
 test('C18: a session that took nothing was asked what waits for it here', () => {
   const queued = { shown: { as: 'prompt', text: 'Tidy up' } } as Parameters<typeof firstPrompt>[1][number]
   expect(firstPrompt(EMPTY, [])).toBeUndefined()

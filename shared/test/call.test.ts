@@ -20,6 +20,14 @@ test('C11: every field of a call shows, whatever form it takes', () => {
     as: 'fields',
     text: 'path: "a\\nold_string: \\"x\\""',
   })
+  expect(callBody('bash', { command: 'npm run dev', background: true, timeout_ms: 5 })).toEqual({
+    ...{ as: 'command', command: 'npm run dev' },
+    rest: ['it goes on in the background, as a job', 'timeout_ms: 5'],
+  })
+  expect(callBody('fetch', { url: 'https://a.example/b', raw: true })).toEqual({
+    ...{ as: 'command', command: 'https://a.example/b', rest: ['raw: true'] },
+  })
+  expect(callBody('fetch', { url: 'https://a.example/b\nraw: true' }).as).toBe('fields')
   expect(callBody('deploy', { to: 'live', force: true })).toEqual({
     as: 'fields',
     text: 'to: "live"\nforce: true',
@@ -34,6 +42,11 @@ test('C11: text that would disguise a command is made visible', () => {
 test('a line names what is done to what', () => {
   expect(`${verbOf('bash', 'running')} ${targetOf('bash', { command: 'make\nall' })}`).toBe('Running make')
   expect(`${verbOf('edit', 'ok')} ${targetOf('edit', { path: 'src/a.ts' })}`).toBe('Edited src/a.ts')
+  const job = { command: 'npm run dev', background: true }
+  expect(`${verbOf('bash', 'ok', job)} ${targetOf('bash', job)}`).toBe('Started npm run dev')
+  const stop = { action: 'stop', id: 'job-1' }
+  expect(`${verbOf('job', 'ok', stop)} ${targetOf('job', stop)}`).toBe('Stopped job-1')
+  expect(`${verbOf('job', 'ok', {})} ${targetOf('job', {})}`).toBe('Looked at background jobs')
   expect(targetOf('grep', { pattern: 'x', path: 'src' })).toBe('x in src')
 })
 

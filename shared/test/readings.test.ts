@@ -243,6 +243,10 @@ describe('what nobody was asked for', () => {
       new Journal().add('event', { effect: 1, type: 'compacted', data: { before: 152_000, after: 9100 } }),
     )
     expect(items).toMatchObject([{ divides: true, text: 'compacted · 152k → 9.1k tokens' }])
+    const grown = new Journal().add('event', {
+      ...{ effect: 1, type: 'compacted', data: { before: 5700, after: 7100 } },
+    })
+    expect(read(grown).items).toMatchObject([{ text: 'compacted · now 7.1k tokens' }])
   })
 
   test('a plan is done with its decision: no tool runs after it', () => {

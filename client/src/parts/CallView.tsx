@@ -13,7 +13,7 @@ export function CallView({ name, input }: { name: string; input: { [key: string]
   return (
     <>
       {body.as === 'command' ? (
-        <Code text={revealed(body.command)} label="Command" wrap />
+        <Code text={revealed(body.command)} label={name === 'fetch' ? 'Address' : 'Command'} wrap />
       ) : (
         <Diff path={revealed(body.path)} before={revealed(body.before)} after={revealed(body.after)} />
       )}

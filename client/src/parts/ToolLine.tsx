@@ -30,7 +30,7 @@ export function ToolLine({
     <div className={`tool ${item.state}`}>
       <button type="button" className="tool-line" aria-expanded={open} onClick={onToggle}>
         <StateMark state={item.state} />
-        <span className="verb">{verbOf(item.name, item.state)}</span>
+        <span className="verb">{verbOf(item.name, item.state, item.input)}</span>
         <code className="ellipsis target">{target}</code>
         <span className="after small quiet">{afterWords(item)}</span>
       </button>
@@ -116,6 +116,8 @@ function afterWords(item: ToolItem): string {
       const exit = item.result?.detail?.['exit_code'] ?? item.result?.detail?.['exit']
       const failed = typeof exit === 'number' && exit !== 0 ? `exit ${exit}` : ''
       const took = item.duration_ms === undefined ? '' : duration(item.duration_ms)
+      // How long starting it took says nothing of the job.
+      if (item.name === 'bash' && item.result?.detail?.['job'] !== undefined) return 'as a job'
       return [failed, took].filter(Boolean).join(' · ')
     }
   }

@@ -208,6 +208,21 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
               <span className="ellipsis">{todo}</span>
             </button>
           )}
+          {!ended &&
+            [...(transcript.jobs ?? [])].map(([id, command]) => (
+              <button
+                key={id}
+                type="button"
+                className="todo-line small quiet"
+                aria-label={`Job: ${command}. Ask the agent to stop it`}
+                onClick={() => setInserted({ text: `Stop the background job ${id}.`, photos: [] })}
+              >
+                <span className="ellipsis">
+                  Job: <code>{command}</code>
+                </span>
+                <span className="job-stop">Stop…</span>
+              </button>
+            ))}
           <Queue
             items={shown_in_queue}
             waiting={view.waiting}

@@ -131,7 +131,7 @@ function SessionRow({
       </time>
       {approval && (
         <span className="small row-asks ellipsis">
-          {verbOf(approval.name, 'approval')}{' '}
+          {verbOf(approval.name, 'approval', approval.input)}{' '}
           <code>{targetOf(approval.name, approval.input) || questionOf(approval.name)}</code>
         </span>
       )}

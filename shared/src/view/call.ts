@@ -7,6 +7,7 @@ type Input = { [key: string]: Json }
 
 /** The whole of a call, in the form that reads best. `rest`: every other field, so that no form hides any. */
 export type CallBody =
+  /** Also an address: what is fetched. */
   | { as: 'command'; command: string; rest: string[] }
   | { as: 'diff'; path: string; before: string; after: string; rest: string[] }
   | { as: 'plan'; plan: string }
@@ -30,12 +31,16 @@ export function targetOf(name: string, input: Input): string {
       return [text(input, 'pattern'), text(input, 'path')].filter(Boolean).join(' in ')
     case 'propose_plan':
       return 'a plan'
+    case 'job':
+      return text(input, 'id') ?? 'background jobs'
     default:
       return text(input, 'path') ?? text(input, 'command', 'pattern', 'url', 'query') ?? ''
   }
 }
 
-const VERBS: Record<string, [asked: string, running: string, done: string]> = {
+type Verb = [asked: string, running: string, done: string]
+
+const VERBS: Record<string, Verb> = {
   bash: ['Run', 'Running', 'Ran'],
   read: ['Read', 'Reading', 'Read'],
   write: ['Write', 'Writing', 'Wrote'],
@@ -43,12 +48,23 @@ const VERBS: Record<string, [asked: string, running: string, done: string]> = {
   glob: ['Find', 'Finding', 'Found'],
   grep: ['Search', 'Searching', 'Searched'],
   propose_plan: ['Propose', 'Proposing', 'Proposed'],
+  fetch: ['Fetch', 'Fetching', 'Fetched'],
+  job: ['Look at', 'Looking at', 'Looked at'],
 }
+const STARTS: Verb = ['Start', 'Starting', 'Started']
+const STOPS: Verb = ['Stop', 'Stopping', 'Stopped']
 
-export function verbOf(name: string, state: ToolItem['state']): string {
-  const [asked, running, done] = VERBS[name] ?? [name, name, name]
+/** `input`: what some tools do depends on it, a job say. */
+export function verbOf(name: string, state: ToolItem['state'], input: Input = {}): string {
+  const [asked, running, done] = verb(name, input)
   if (state === 'running') return running
   return state === 'ok' || state === 'error' ? done : asked
+}
+
+function verb(name: string, { background, action }: Input): Verb {
+  if (name === 'bash' && background === true) return STARTS
+  if (name === 'job' && action === 'stop') return STOPS
+  return VERBS[name] ?? [name, name, name]
 }
 
 /** The question that an approval asks. */
@@ -60,6 +76,8 @@ export function questionOf(name: string): string {
       return 'Make this edit?'
     case 'write':
       return 'Write this file?'
+    case 'fetch':
+      return 'Fetch from this address?'
     case 'propose_plan':
       return 'Go ahead with this plan?'
     default:
@@ -78,8 +96,13 @@ export function callBody(name: string, input: Input): CallBody {
   if (name === 'propose_plan' && typeof plan === 'string' && rest('plan').length === 0)
     return { as: 'plan', plan }
   if (name === 'bash' && typeof command === 'string') {
-    return { as: 'command', command, rest: rest('command') }
+    if (input['background'] !== true) return { as: 'command', command, rest: rest('command') }
+    const others = ['it goes on in the background, as a job', ...rest('command', 'background')]
+    return { as: 'command', command, rest: others }
   }
+  const { url } = input
+  if (name === 'fetch' && typeof url === 'string' && !/\s/.test(url))
+    return { as: 'command', command: url, rest: rest('url') }
   if (typeof path === 'string') {
     if (name === 'edit' && typeof old_string === 'string' && typeof new_string === 'string') {
       const others = rest('path', 'old_string', 'new_string')

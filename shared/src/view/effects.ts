@@ -1,5 +1,7 @@
 /** Effects, from intent to outcome, read into a transcript: a call and its approval are one item. */
+import type { Json } from '../guest.ts'
 import type { Intent, Outcome } from '../journal.ts'
+import { targetOf } from './call.ts'
 import type { TextItem, ThoughtItem, ToolItem } from './items.ts'
 import type { Draft, OpenEffect, Retrying } from './model.ts'
 import { readApproval, readModelSaid, readToolResult, type Said } from './results.ts'
@@ -181,7 +183,18 @@ function toolOutcome(draft: Draft, index: number, body: Outcome, at: number): vo
   } else {
     const result = readToolResult(body.result)
     change(draft, index, { ...done, state: result.is_error ? 'error' : 'ok', result })
+    jobTold(draft, index, result.detail ?? {})
   }
+}
+
+/** A job begins with a command's result; that it is over the agent learns when it looks. */
+function jobTold(draft: Draft, index: number, { job, running }: { [key: string]: Json }): void {
+  const item = draft.items[index]
+  if (item?.kind !== 'tool' || typeof job !== 'string') return
+  const jobs = new Map(draft.jobs)
+  if (item.name === 'bash') jobs.set(job, targetOf('bash', item.input))
+  else if (running === false) jobs.delete(job)
+  draft.jobs = jobs
 }
 
 function approvalOutcome(draft: Draft, index: number, body: Outcome, at: number): void {

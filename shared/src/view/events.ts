@@ -92,6 +92,8 @@ export function lease(draft: Draft, entry: Extract<Read, { kind: 'lease' }>): vo
   const before = draft.lease
   const { change: now, holder } = entry.lease
   draft.lease = { change: now, holder, at: entry.at }
+  // They stay behind when the session leaves its machine, or rests.
+  if (now !== 'claimed') delete draft.jobs
   if (now !== 'claimed') return
   delete draft.moving
   if (!before) return

@@ -64,6 +64,8 @@ export interface Transcript {
   /** Permission rules of the config at the start, then those that people gave with decisions. */
   rules: readonly Rule[]
   usage?: Used
+  /** Commands of background jobs that were started and, as far as was told, go on, by the job's id. */
+  jobs?: ReadonlyMap<string, string>
   /** Steering prompts that the agent has not been told yet. */
   steering?: number
 }

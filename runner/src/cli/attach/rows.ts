@@ -100,7 +100,7 @@ function toolLines(item: ToolItem, context: RowContext): Line[] {
   const target = cleanLine(targetOf(item.name, item.input))
   const head: Line = [
     MARKS[item.state],
-    { text: `${cleanLine(verbOf(item.name, item.state))} `, as: 'bold' },
+    { text: `${cleanLine(verbOf(item.name, item.state, item.input))} `, as: 'bold' },
     { text: target },
     { text: ` ${aboutTool(item)}`, as: item.state === 'error' || item.state === 'denied' ? 'red' : 'dim' },
   ]
