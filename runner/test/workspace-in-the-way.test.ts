@@ -191,3 +191,36 @@ test('K11: a folder that the checkpoints hold whole is only replaced', async () 
   expect(readFileSync(join(own, 'd'), 'utf8')).toBe('a file\n')
   expect(existsSync(join(data, 'kept'))).toBe(false)
 })
+
+test.each(['in-place', 'worktree'] as const)(
+  'I11 K3: %s, an ignored .env where the agent added one is kept as a file, in no branch or commit that could be pushed',
+  async (place) => {
+    const own = repository({ '.gitignore': '.env\n', 'a.txt': 'a\n' })
+    const data = folder()
+    const settings = { carry: [], place }
+    const home = (await openWorkspace({ folder: own, data, sid: SID, settings })).workspace
+    put(home.root, { '.env': 'SECRET=person\n', 'x.txt': 'x\n' })
+    const courier = new Courier()
+    await courier.take(home)
+    await home.close()
+    const { packs } = courier
+    const cloud = await restoreGitWorkspace({ data: folder(), sid: SID, packs, checkpoint: courier.last })
+    put(cloud.root, { '.env': 'SECRET=agent\n' })
+    git(cloud.root, 'add', '-f', '.env')
+    await courier.take(cloud)
+
+    put(home.root, { 'x.txt': 'edited\n' })
+    const back = { data, sid: SID, packs, checkpoint: courier.last, repository: own }
+    const { kept, notices } = await restoreGitWorkspace(back)
+    const folderOfKept = join(data, 'kept', `${SHORT}-1`)
+    expect(readFileSync(join(home.root, '.env'), 'utf8')).toBe('SECRET=agent\n')
+    expect(readFileSync(join(folderOfKept, '.env'), 'utf8')).toBe('SECRET=person\n')
+    expect(notices.slice(0, 2)).toEqual([
+      `Changes that were made here meanwhile are kept on branch ${kept}: x.txt.`,
+      `Files that were changed here meanwhile are kept in ${folderOfKept}: .env.`,
+    ])
+    const reachable = git(own, 'log', '--all', '--format=%H').trim().split('\n')
+    const secret = git(own, 'hash-object', join(folderOfKept, '.env')).trim()
+    for (const commit of reachable) expect(git(own, 'ls-tree', '-r', commit)).not.toContain(secret)
+  },
+)

@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { restoreWorkspace } from '../src/workspace/open.ts'
@@ -243,8 +251,9 @@ describe('coming back', () => {
     const home = await restoreGitWorkspace(back)
     expect(home.kept).toBe(`baton/kept/${SHORT}-1`)
     expect(filesOf(home.root)).toEqual(filesOf(away.root))
-    const kept = ['a.txt', 'mine.txt', 'ignored'].map((path) => git(person, 'show', `${home.kept}:${path}`))
-    expect(kept).toEqual(['person\n', 'm', 'mine'])
+    const kept = ['a.txt', 'mine.txt'].map((path) => git(person, 'show', `${home.kept}:${path}`))
+    expect(kept).toEqual(['person\n', 'm'])
+    expect(readFileSync(join(here, 'kept', `${SHORT}-1`, 'ignored'), 'utf8')).toBe('mine')
 
     expect((await restoreGitWorkspace(back)).kept).toBeUndefined()
     put(home.root, { 'again.txt': '2' })

@@ -18,6 +18,7 @@ import { Keeper } from './keeper.ts'
 import { layOut, type Present, type Site } from './lay-out.ts'
 import { Left } from './left.ts'
 import { RefKeeper } from './made-refs.ts'
+import { isUnderWay, ownStateOf } from './own-state.ts'
 import { makePack } from './packs.ts'
 import type { Repository } from './repository.ts'
 import type { WorkspaceSettings } from './settings.ts'
@@ -176,7 +177,11 @@ export class GitWorkspace implements Workspace {
       if (restedHere && existsSync(this.#holding)) return []
       if (!(await this.#shadow.exists())) await this.#shadow.list(known?.tree ?? target.tree)
       if (restedHere && this.inPlace && this.#options.wasClosed) return this.#goOn(target)
-      const coming = await readExtras(this.#shadow, target.state)
+      const [coming, last] = await Promise.all([
+        readExtras(this.#shadow, target.state),
+        // Lost, it is as if all of it were the person's.
+        readExtras(this.#shadow, known?.state).catch(() => NO_EXTRAS),
+      ])
       const first = await this.#take()
       if (restedHere && isSame(first.checkpoint, target)) {
         this.#last = target
@@ -184,11 +189,17 @@ export class GitWorkspace implements Workspace {
         return []
       }
       const told = await this.#untold()
+      const own = ownStateOf(first.extras, [last, coming])
+      if (own && this.inPlace && !restedHere && isUnderWay(own)) {
+        const words = `${own.operation} is under way in ${this.root}, of which the session knows nothing: end or abort it`
+        throw new BatonError('workspace-busy', `(${words})`)
+      }
+      if (own) told.push(await this.#keeper.keepState(first.checkpoint, own))
       const here = await layOut(this.#site(), target, known, first, told)
       const position = { head: here.checkpoint.head, branch: here.checkpoint.branch }
       await this.#setEmpty(here.extras.empty, coming.empty)
       await this.#setCarried(coming.carried)
-      told.push(...(await this.#arrange(target, coming, { position, known, last: here.extras })))
+      told.push(...(await this.#arrange(target, coming, { position, known, last })))
       await this.#remember(target)
       await rm(this.#telling, { force: true })
       return told
@@ -369,7 +380,12 @@ export class GitWorkspace implements Workspace {
       shadow: this.#shadow,
       keeper: this.#keeper,
       look: () => this.#take(),
-      cover: (paths) => this.#shadow.include(paths),
+      cover: async (paths) => {
+        const covered = await this.#shadow.include(paths)
+        // As those that are carried: in no commit or branch.
+        if (covered.length > 0) await this.#setCarried([...(this.#carried ?? []), ...covered])
+        return covered.length > 0
+      },
       // Whoever finds the files half laid out tells where the others are.
       note: async (told) => {
         if (told.length > 0) await writeFile(this.#telling, JSON.stringify(told))

@@ -6,6 +6,7 @@ import { joinPaths, listPaths } from './byte-paths.ts'
 import type { GitProgram } from './git-program.ts'
 import { identity } from './identity.ts'
 import { moveTo } from './in-the-way.ts'
+import { describeOwnState, type OwnState } from './own-state.ts'
 import { isAncestor, readRef, type Repository } from './repository.ts'
 import type { Shadow } from './shadow.ts'
 import type { Checkpoint } from './workspace.ts'
@@ -30,14 +31,14 @@ export class Keeper {
 
   /**
    * Keeps the files and commits of `here` that neither `known`, the last checkpoint here, nor `target`, the one that comes, has.
-   * `carried`: ignored files, which are kept as files, never on a branch that might be published.
+   * `hidden`: ignored files, which are kept as files, never on a branch that might be published.
    * Returns sentences that say where, which files, and which of them were changed on both sides.
    */
   async keep(
     here: Checkpoint,
     target: State,
     known: State | undefined,
-    carried: readonly string[],
+    hidden: readonly string[],
   ): Promise<string[]> {
     const { git, repository, sid } = this.#options
     const filesKnown = here.tree === target.tree || here.tree === known?.tree
@@ -45,31 +46,27 @@ export class Keeper {
       here.head === '' ||
       here.head === known?.head ||
       (target.head !== '' && (await isAncestor(git, repository, here.head, target.head)))
-    const isStateKnown =
-      here.state === undefined || here.state === known?.state || here.state === target.state
-    if (!isStateKnown && here.state !== undefined)
-      await this.pin(`refs/baton/${sid}/kept/${here.state}`, here.state)
     if (filesKnown && headKnown) return []
     const [changed, theirs, differing] = await Promise.all([
       this.#shadow.differing(known?.tree ?? target.tree, here.tree),
       this.#shadow.differing(known?.tree ?? target.tree, target.tree),
       this.#shadow.differing(here.tree, target.tree),
     ])
-    const [theirSet, differingSet, secret] = [new Set(theirs), new Set(differing), new Set(carried)]
+    const [theirSet, differingSet, secret] = [new Set(theirs), new Set(differing), new Set(hidden)]
     // What is as the target has it is kept by that, say what a killed runner had laid out already.
     const mine = changed.filter((path) => differingSet.has(path))
     const both = mine.filter((path) => theirSet.has(path))
     if (mine.length === 0 && headKnown) return []
-    const [open, hidden] = [mine.filter((path) => !secret.has(path)), mine.filter((path) => secret.has(path))]
+    const [open, covert] = [mine.filter((path) => !secret.has(path)), mine.filter((path) => secret.has(path))]
     const told: string[] = []
     const compare: string[] = []
-    if (here.kind === 'git' && (open.length > 0 || hidden.length === 0)) {
+    if (here.kind === 'git' && (open.length > 0 || covert.length === 0)) {
       const branch = await this.#branch(here)
       const files = open.length > 0 ? listPaths(open) : 'commits'
       told.push(`Changes that were made here meanwhile are kept on branch ${branch}: ${files}.`)
       compare.push(`git diff ${branch}`)
     }
-    const plain = here.kind === 'git' ? hidden : mine
+    const plain = here.kind === 'git' ? covert : mine
     if (plain.length > 0) {
       const place = await this.#folder(here.tree, plain)
       told.push(`Files that were changed here meanwhile are kept in ${place}: ${listPaths(plain)}.`)
@@ -97,6 +94,14 @@ export class Keeper {
         for (const path of paths) await moveTo(root, path, place)
       },
     }
+  }
+
+  /** Keeps what is staged or under way in `here`, of which no checkpoint knows. Returns a sentence that says where. */
+  async keepState({ state = '' }: Checkpoint, own: OwnState): Promise<string> {
+    const ref = `refs/baton/${this.#options.sid}/kept/${state}`
+    await this.pin(ref, state)
+    const words = describeOwnState(own)
+    return `Here was ${words}, of which the session knows nothing: it is kept in ${ref}. "Coming home" in docs/workspaces.md tells how to get it back.`
   }
 
   /** Equal trees on equal parents give equal commits: the date is the parent's. */

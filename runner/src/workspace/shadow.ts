@@ -193,15 +193,13 @@ export class Shadow {
     }
   }
 
-  /** Stores files although they may be ignored. Those that do not exist are passed over; false when that is all. */
-  async include(paths: readonly string[]): Promise<boolean> {
-    const present = await sizesOf(this.root, paths)
-    if (present.size === 0) return false
-    await this.run(['update-index', '--add', '--replace', '-z', '--stdin'], {
-      input: joinPaths(present.keys()),
-    })
+  /** Stores files although they may be ignored. Those that do not exist are passed over; gives the others. */
+  async include(paths: readonly string[]): Promise<string[]> {
+    const present = [...(await sizesOf(this.root, paths)).keys()]
+    if (present.length === 0) return []
+    await this.run(['update-index', '--add', '--replace', '-z', '--stdin'], { input: joinPaths(present) })
     this.#known = undefined
-    return true
+    return present
   }
 
   /** Ignored files that some pathspecs name and the index does not list. */
