@@ -2,7 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Json } from '@baton/shared/guest.ts'
+import type { Json, Mode } from '@baton/shared/guest.ts'
+import type { Rule } from '@baton/shared/journal.ts'
+import { objectionToWay } from '../src/session/permissions.ts'
 import { isAllowed, isPublic } from '../src/tools/addresses.ts'
 import { fetch } from '../src/tools/fetch.ts'
 import type { ToolContext } from '../src/tools/tool.ts'
@@ -114,6 +116,35 @@ test('T4: redirects are followed a few times, each checked anew', async () => {
   expect(asked.length).toBe(before + 1)
   expect((await use('/file')).text).toContain('Only http and https')
   expect((await use('/login')).text).toContain('user name or password')
+})
+
+test('B4: a redirect leads nowhere where a rule forbids or asks, nor out of what was allowed', async () => {
+  const to = async (mode: Mode, rules: Rule[], path = '/away') => {
+    const context = contextOf([`127.0.0.1:${port(server)}`, `127.0.0.1:${port(other)}`])
+    const policy = { mode, rules, tools: new Map([['fetch', fetch]]) }
+    const input = { url: base + path }
+    const objectionTo = (way: { [key: string]: Json }): string | undefined =>
+      objectionToWay(policy, { name: 'fetch', input }, way)
+    const before = asked.length
+    const { text, is_error } = await fetch.execute(input, { ...context, objectionTo })
+    return { text, is_error, asked: asked.length - before }
+  }
+  const rule = (action: Rule['action'], prefix: string): Rule => ({ tool: 'fetch', prefix, action })
+  const there = `http://127.0.0.1:${port(other)}/latin`
+  for (const mode of ['ask', 'full'] as const) {
+    expect(await to(mode, [])).toMatchObject({ is_error: false, asked: 2 })
+    const denied = await to(mode, [rule('deny', there)], '/away')
+    expect(denied).toMatchObject({ is_error: true, asked: 1 })
+    expect(denied.text).toBe(
+      `${base}/away redirects to ${there}. That is forbidden for fetch: the rule "deny fetch: ${there}".`,
+    )
+    expect(await to(mode, [rule('ask', there)])).toMatchObject({ is_error: true, asked: 1 })
+  }
+  // Nobody was asked for the first, and for the second somebody would be.
+  const own = rule('allow', base)
+  expect(await to('ask', [own])).toMatchObject({ is_error: true, asked: 1 })
+  expect(await to('ask', [own], '/once')).toMatchObject({ is_error: false, asked: 2 })
+  expect(await to('full', [own])).toMatchObject({ is_error: false, asked: 2 })
 })
 
 test('T4: nothing of the person goes along', async () => {

@@ -44,21 +44,55 @@ const startsWith = (parts: string[], beginning: string[]): boolean =>
 const holds = (parts: string[], wanted: string[]): boolean =>
   parts.some((_part, i) => startsWith(parts.slice(i), wanted))
 
-/** An address; a prefix is one as well, or the name of a host. */
+/** An address; a prefix is one as well, or a host, with or without a port and a folder. */
 export function urlPlace(text: string): Place {
   const url = parsed(text)
-  const under = (prefix: string, sameOrigin: boolean): boolean => {
-    const wanted = parsed(prefix)
-    if (!url) return false
-    if (!wanted) return url.hostname === prefix.toLowerCase()
-    const sameHost = sameOrigin ? url.origin === wanted.origin : url.hostname === wanted.hostname
-    return sameHost && startsWith(partsOf(url.pathname), partsOf(wanted.pathname))
-  }
   return {
-    // Some servers take an encoded slash for one.
-    isSurelyUnder: (prefix) => !/%2f|%5c/i.test(text) && under(prefix, true),
-    mayBeUnder: (prefix) => !url || under(prefix, false),
+    // Some servers take an encoded slash for one, and what is encoded twice for what it stands for.
+    isSurelyUnder: (prefix) => {
+      const wanted = wantedBy(prefix)
+      if (!url || !wanted || /%2f|%5c|%25/i.test(text)) return false
+      const { scheme, place } = wanted
+      if (scheme ? url.origin !== place.origin : url.hostname !== place.hostname) return false
+      if (!scheme && place.port !== '' && url.port !== place.port) return false
+      return startsWith(partsOf(url.pathname), partsOf(place.pathname))
+    },
+    mayBeUnder: (prefix) => {
+      const wanted = wantedBy(prefix)
+      if (!url || !wanted) return true
+      return hostOf(url) === hostOf(wanted.place) && startsWith(plainParts(url), plainParts(wanted.place))
+    },
   }
 }
 
 const parsed = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined)
+
+/** `scheme`: the prefix says which one, and so which port. */
+function wantedBy(prefix: string): { scheme: boolean; place: URL } | undefined {
+  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(prefix)
+  // http, so that a port that is named stays, but for its own.
+  const place = parsed(scheme ? prefix : `http://${prefix}`)
+  return place && { scheme, place }
+}
+
+/** A dot behind the name leads to the same host. */
+const hostOf = ({ hostname }: URL): string => hostname.replace(/\.+$/, '')
+
+/** Parts of a path as a server may take them: decoded, without parameters, in small letters. */
+function plainParts({ pathname }: URL): string[] {
+  let path = pathname
+  for (let i = 0; i < DECODED_MAX && path.includes('%'); i++) path = decoded(path)
+  return partsOf(path).map((part) => lower(part.replace(/;.*$/s, '')))
+}
+
+const DECODED_MAX = 5
+
+/** What can't be decoded stays as it is. */
+const decoded = (path: string): string =>
+  path.replaceAll(/(?:%[0-9a-f]{2})+/gi, (code) => {
+    try {
+      return decodeURIComponent(code)
+    } catch {
+      return code
+    }
+  })

@@ -279,8 +279,42 @@ describe('B4: for addresses, a prefix is a host or a folder of one', () => {
     'https://evil.example:443/x',
     'http://evil.example:8080',
     'no address',
+    'https://evil.example./x',
+    'https://EVIL.example.:8443/x',
+    '  https://evil.example',
+    'https://e%76il.example/x',
+    'https://me@evil.example/x',
   ])('denied: %s', (url) => {
     expect(permissionOf(get(url), 'full', [deny('fetch', 'https://evil.example')])).toBe('deny')
+  })
+  test.each([
+    'https://h.example/admin',
+    'https://h.example/%61dmin/x',
+    'https://h.example/%2561dmin',
+    'https://h.example//admin',
+    'https://h.example/x/..%2fadmin',
+    'https://h.example/Admin',
+    'https://h.example/admin;v=1/x',
+    'https://h.example././admin',
+    'https://h.example/%ff/../admin',
+  ])('denied, in whatever form: %s', (url) => {
+    for (const prefix of [
+      'https://h.example/admin',
+      'h.example/admin',
+      'h.example:8080/%61dmin',
+      'H.example.',
+    ])
+      expect(permissionOf(get(url), 'full', [deny('fetch', prefix)])).toBe('deny')
+  })
+  it('a host stands for any of its ports, unless one is named', () => {
+    const under = (url: string, prefix: string) => permissionOf(get(url), 'ask', [allow('fetch', prefix)])
+    expect(under('https://h.example:8443/x', 'h.example')).toBe('allow')
+    expect(under('http://h.example:8443/x', 'h.example:8443')).toBe('allow')
+    expect(under('http://h.example/x', 'h.example:8443')).toBe('ask')
+    expect(under('http://h.example/x', 'https://h.example')).toBe('ask')
+    expect(under('https://h.example./x', 'h.example')).toBe('ask')
+    expect(under('https://h.example/%2561', 'h.example')).toBe('ask')
+    expect(under('https://h.example/admins', 'h.example/admin')).toBe('ask')
   })
   it('another host is not', () => {
     expect(permissionOf(get('https://good.example/'), 'full', [deny('fetch', 'https://evil.example')])).toBe(

@@ -64,6 +64,24 @@ export function ruledDecision(policy: Policy, { name, input }: ApproveInput): Ap
   return { approved: false, note: `Forbidden for ${name}: ${why(ruling)}.` }
 }
 
+/**
+ * Why a call that may run may not lead where the call with another input would: a rule forbids that, or it would be asked for, and nobody
+ * was. An approval of the call holds for where it leads, unless a rule asks for just that.
+ */
+export function objectionToWay(
+  policy: Policy,
+  { name, input }: Pick<ToolInput, 'name' | 'input'>,
+  other: ToolInput['input'],
+): string | undefined {
+  const tool = policy.tools.get(name)
+  if (!tool) return undefined
+  const [here, there] = [rulingOn(tool, input, policy), rulingOn(tool, other, policy)]
+  if (there.permission === 'deny') return `That is forbidden for ${name}: ${why(there)}.`
+  const isNew = here.permission === 'allow' || (there.by !== undefined && there.by !== here.by)
+  if (there.permission !== 'ask' || !isNew) return undefined
+  return `For that a person is asked: call ${name} with it itself.`
+}
+
 function rulingOn(tool: Tool, input: ToolInput['input'], { mode, rules }: Policy): Ruling {
   if (mode === 'plan' && tool.changes?.(input)) return { permission: 'deny' }
   const { name, access } = tool.spec

@@ -1,11 +1,14 @@
 /** Starts effects whose intent is durable (I3). */
 import { BatonError } from '@baton/shared/errors.ts'
+import type { ToolInput } from '@baton/shared/guest.ts'
+import { policyOf } from './asks.ts'
 import type { Draft } from './journal.ts'
 import type { Effects } from './effects.ts'
 import type { Live } from './live.ts'
 import type { SessionOptions } from './options.ts'
 import { NewestOutput, Partial } from './partial.ts'
 import { performLlm, performTool, type Performed } from './perform.ts'
+import { objectionToWay } from './permissions.ts'
 import { unlessAborted } from './steady.ts'
 import { intentOf, requestOf, type AwaitedRequest } from './requests.ts'
 
@@ -82,6 +85,7 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
         const onOutput = (text: string): void => output.add(text)
         const context = {
           ...{ root, signal, readFiles: live.readFiles, onOutput },
+          objectionTo: (other: ToolInput['input']) => objectionToWay(policyOf(live), request.input, other),
           ...(stay ? { stay } : {}),
         }
         return performTool(tool, request.input, live.images, context, live.news).finally(() => partial.end())

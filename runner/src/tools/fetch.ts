@@ -39,6 +39,7 @@ Nothing of the person goes along: no cookies, no passwords. Addresses of this ma
         bytes_max: BYTES,
         accept: ACCEPT,
         signal,
+        objectionTo: (to) => context.objectionTo?.({ ...(raw ? { raw } : {}), url: to }),
       })
     } catch (error) {
       if (context.signal.aborted) throw new BatonError('stopped')

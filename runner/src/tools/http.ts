@@ -30,6 +30,8 @@ export interface GetOptions {
   bytes_max: number
   accept: string
   signal: AbortSignal
+  /** Why a redirect may not be followed there. */
+  objectionTo?: ((url: string) => string | undefined) | undefined
 }
 
 /** Throws Refusal with what stands against it. */
@@ -49,6 +51,9 @@ export async function get(from: string, options: GetOptions): Promise<Got> {
     response.destroy()
     if (redirects === REDIRECTS_MAX) throw new Refusal(`${from} redirects more than ${REDIRECTS_MAX} times.`)
     url = parseUrl(headers.location, url)
+    const objection = options.objectionTo?.(url.href)
+    if (objection !== undefined)
+      throw new Refusal(`${from} redirects to ${url.href}. ${objection}`, 'not-allowed')
   }
 }
 

@@ -14,6 +14,11 @@ export interface ToolContext {
    * changed since. Lives in memory: a fresh map after a restart only forgets the warning.
    */
   readFiles: Map<string, string>
+  /**
+   * Why the rules stand against this call leading where another input would: a redirect to another address, a link to another file. In
+   * words for the model; undefined when nothing does. Absent: no rules.
+   */
+  objectionTo?: (other: { [key: string]: Json }) => string | undefined
   /** Jobs, sandbox and servers of this session here. Absent: none of them. */
   stay?: Stay
 }
