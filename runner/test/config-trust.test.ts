@@ -107,6 +107,13 @@ describe('B9: where a session works in place', () => {
     expect(afresh()).toContain('config-changed')
   })
 
+  test('where no config is and no session worked, to trust means nothing: one that comes later counts', () => {
+    rmSync(join(project, 'baton.config.ts'))
+    expect(baton('trust', project)).toContain('there is nothing to trust')
+    put(project, { 'baton.config.ts': CONFIG })
+    expect(afresh()).toBe('tools: deploy')
+  })
+
   test('meanwhile no session begins; one that comes back has no tools of it, and it is told', () => {
     begin()
     const config = join(project, 'baton.config.ts')

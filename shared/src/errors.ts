@@ -341,8 +341,8 @@ export const ERRORS = {
     status: 422,
   },
   'config-changed': {
-    what: 'A session has worked in this folder itself, and the config or what it imports is not what you saw last.',
-    todo: 'Look at the file. If it is as you want it, run: baton trust FOLDER. Until then nothing of it runs.',
+    what: 'The config of this folder, or what it imports, is not what you trusted, or what was there before a session worked in the folder itself.',
+    todo: 'Look at the file, or put back what was deleted. If all is as you want it, run: baton trust FOLDER. Until then nothing of it runs.',
     status: 422,
   },
   'outside-workspace': {

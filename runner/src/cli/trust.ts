@@ -8,7 +8,9 @@ export async function trust(args: string[]): Promise<number> {
   const folder = await servedFolder(positionals[0] ?? '.')
   const files = await new Trust(dataFolder(values.data)).confirm(folder)
   const told =
-    files.length === 0 ? `${folder} has no config.` : `Trusted as they are:\n  ${files.join('\n  ')}`
+    files.length === 0
+      ? `${folder} has no config: there is nothing to trust.`
+      : `Trusted as they are:\n  ${files.join('\n  ')}`
   print(values.json, { folder, files }, told)
   return 0
 }

@@ -41,15 +41,20 @@ export class Trust {
     for (const folder of await this.#within(root)) {
       if (existsSync(await this.#place(folder))) continue
       // One that can't be loaded is none; mended, it has to be seen.
-      await this.confirm(folder).catch(() => this.#write(folder, {}))
+      const { files } = await loadConfig(folder).catch(() => ({ files: {} }))
+      await this.#write(folder, files)
     }
   }
 
-  /** Runs the config, and trusts it as it is. Returns its files. Throws BatonError `config-invalid`. */
+  /**
+   * Runs the config, and trusts it as it is from now on. Returns its files. Where none is and none was seen there is nothing to
+   * trust, and one that comes later counts. Throws BatonError `config-invalid`.
+   */
   async confirm(folder: string): Promise<string[]> {
     const { files } = await loadConfig(folder)
-    await this.#write(folder, files)
-    return Object.keys(files)
+    const paths = Object.keys(files)
+    if (paths.length > 0 || (await this.isPinned(folder))) await this.#write(folder, files)
+    return paths
   }
 
   /** Files in `root`, relative to it, that are configs or imported by one. */
