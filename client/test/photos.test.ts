@@ -38,8 +38,17 @@ describe('photos', () => {
   })
 
   test('F66: what can’t be read is refused by name, with what to do', () => {
-    expect(unreadableWords('IMG_1.HEIC', 'heic')).toMatch(/IMG_1\.HEIC is a HEIC photo.*as JPEG/)
-    expect(unreadableWords('a.bin', undefined)).toMatch(/a\.bin is not a picture/)
+    const [heic, other] = unreadableWords([
+      { name: 'a.bin', kind: undefined },
+      { name: 'IMG_1.HEIC', kind: 'heic' },
+      { name: 'b.txt', kind: undefined },
+      { name: 'c.jpg', kind: 'jpeg' },
+    ])
+    expect(heic).toMatch(/^IMG_1\.HEIC is a HEIC photo.*Share it as JPEG/)
+    expect(other).toMatch(/^a\.bin, b\.txt and c\.jpg are not pictures/)
+    expect(unreadableWords([{ name: 'a.bin', kind: undefined }])).toEqual([
+      'a.bin is not a picture that this browser can read. JPEG, PNG, GIF and WebP are.',
+    ])
   })
 
   test('a prompt names its pictures by what is stored, and gives them back whole when it is not sent', () => {

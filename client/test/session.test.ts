@@ -2,6 +2,7 @@ import type { SessionInfo } from '@baton/shared/protocol.ts'
 import { EMPTY, reduce, type Transcript } from '@baton/shared/view/transcript.ts'
 import { expect, test } from 'vitest'
 import { Journal } from '../../shared/test/journal.ts'
+import { compareIn } from '../src/parts/TranscriptRow.tsx'
 import { firstPrompt, hasTrouble, isFailedCompaction, statusWords } from '../src/store/session.ts'
 
 const read = (journal: Journal): Transcript => reduce(EMPTY, journal.entries)
@@ -44,6 +45,13 @@ test('C15: a prompt that steers looks undelivered until the model is asked next'
   // The same request, asked again, does not carry it.
   expect(waits(journal.add('intent', { ...llm(1), attempt: 2 }))).toEqual([false, true])
   expect(waits(journal.add('intent', llm(2)))).toEqual([false, false])
+})
+
+test('what was kept on a branch comes with the command that shows it', () => {
+  const diff = 'git diff baton/kept/GvcU4pim-1'
+  expect(compareIn('Changes are kept on branch baton/kept/GvcU4pim-1: a.ts.')).toBe(diff)
+  expect(compareIn(`Changed on both sides: a.ts. Compare with: ${diff} and diff -r . /x`)).toBe(diff)
+  expect(compareIn('Mode: Plan.')).toBeUndefined()
 })
 
 test('a job counts as running from its start until the agent saw its end, or the session left its machine', () => {

@@ -19,13 +19,14 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-export function CopyButton({ text }: { text: string }): ReactElement {
+/** `what`: said of it where it does not stand at the text itself. */
+export function CopyButton({ text, what }: { text: string; what?: string }): ReactElement {
   const [copied, setCopied] = useState(false)
   return (
     <button
       type="button"
       className="icon-button copy"
-      aria-label={copied ? 'Copied' : 'Copy'}
+      aria-label={copied ? 'Copied' : ['Copy', what].filter(Boolean).join(' ')}
       onClick={() => void copyText(text).then(setCopied)}
       onBlur={() => setCopied(false)}
     >

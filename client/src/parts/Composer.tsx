@@ -114,14 +114,10 @@ export function Composer({
     const refused = chosen.length > room ? [`A prompt carries at most ${PHOTOS_MAX} photos.`] : []
     const read: Photo[] = []
     try {
-      const { preparePhoto } = await import('./prepare-photo.ts')
-      for (const file of chosen.slice(0, room)) {
-        // One after the other: each takes much memory while it is decoded.
-        await preparePhoto(file).then(
-          (photo) => read.push(photo),
-          (error: unknown) => refused.push(error instanceof Error ? error.message : String(error)),
-        )
-      }
+      const { preparePhotos } = await import('./prepare-photo.ts')
+      const prepared = await preparePhotos(chosen.slice(0, room))
+      read.push(...prepared.read)
+      refused.push(...prepared.refused)
     } catch {
       refused.push('The part that reads photos could not be loaded. Try again when the connection is back.')
     }

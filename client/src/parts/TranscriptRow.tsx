@@ -5,6 +5,7 @@ import type { Moving, Retrying } from '@baton/shared/view/transcript.ts'
 import { handoffWords, movingWords, retryWords, todoOf } from '@baton/shared/view/words.ts'
 import { AgainContext } from './again.ts'
 import { BlobText } from './BlobText.tsx'
+import { CopyButton } from './Code.tsx'
 import { useNow } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Markdown } from './Markdown.tsx'
@@ -18,6 +19,8 @@ export type TailRow =
   | { kind: 'thinking'; id: string; thought?: string }
   | { kind: 'moving'; id: string; moving: Moving }
   | { kind: 'away'; id: string; runner: string }
+  /** `heirs`: another runner may take the session over. */
+  | { kind: 'silent'; id: string; runner: string; heirs: boolean }
   | { kind: 'retrying'; id: string; retry: Retrying }
   | { kind: 'again'; id: string }
 
@@ -114,6 +117,15 @@ export const TranscriptRow = memo(function TranscriptRow({
       )
     case 'away':
       return <p className="line-quiet">{row.runner} went away. The session waits for a runner.</p>
+    case 'silent':
+      return (
+        <p className="line-quiet">
+          {row.runner} does not answer.{' '}
+          {row.heirs
+            ? 'If it stays away, another runner takes over within seconds.'
+            : 'The session goes on when it is back.'}
+        </p>
+      )
     case 'unreadable':
       return (
         <p className="line-quiet">
@@ -124,6 +136,12 @@ export const TranscriptRow = memo(function TranscriptRow({
   }
 })
 
+/** How to see what was kept: the command that a runner names, or that goes with the branch that it names. */
+export function compareIn(text: string): string | undefined {
+  const [, branch] = /\b(?:git diff|on branch) (baton\/kept\/[\w-]+)/.exec(text) ?? []
+  return branch === undefined ? undefined : `git diff ${branch}`
+}
+
 function EventLine({ event }: { event: EventItem }): ReactElement {
   if (event.divides) {
     return (
@@ -133,9 +151,11 @@ function EventLine({ event }: { event: EventItem }): ReactElement {
     )
   }
   if (event.tone === 'quiet') {
+    const command = compareIn(event.text)
     return (
       <p className="line-quiet">
         <span>{event.text}</span>
+        {command !== undefined && <CopyButton text={command} what="the command" />}
       </p>
     )
   }

@@ -5,13 +5,39 @@ import { BYTES_MAX, fitted, goesAsItIs, kindOf, unreadableWords, type Photo } fr
 const FILE_BYTES_MAX = 60 << 20
 const QUALITIES = [0.85, 0.7, 0.5]
 
-/** Throws Error with words for the person when it can't be read. */
-export async function preparePhoto(file: File): Promise<Photo> {
+/** Those that can go, and why the others can't, in words for the person. */
+export async function preparePhotos(files: readonly File[]): Promise<{ read: Photo[]; refused: string[] }> {
+  const read: Photo[] = []
+  const refused: string[] = []
+  const unreadable: { name: string; kind: ReturnType<typeof kindOf> }[] = []
+  for (const file of files) {
+    try {
+      // One after the other: each takes much memory while it is decoded.
+      read.push(await preparePhoto(file))
+    } catch (error) {
+      if (error instanceof Unreadable) unreadable.push({ name: file.name, kind: error.kind })
+      else refused.push(error instanceof Error ? error.message : String(error))
+    }
+  }
+  return { read, refused: [...refused, ...unreadableWords(unreadable)] }
+}
+
+class Unreadable extends Error {
+  readonly kind: ReturnType<typeof kindOf>
+
+  constructor(kind: ReturnType<typeof kindOf>) {
+    super('unreadable')
+    this.kind = kind
+  }
+}
+
+/** Throws Unreadable, or Error with words for the person. */
+async function preparePhoto(file: File): Promise<Photo> {
   if (file.size > FILE_BYTES_MAX) throw new Error(`${file.name} is too large; the limit is 60 MB.`)
   const bytes = new Uint8Array(await file.arrayBuffer())
   const kind = kindOf(bytes)
   const picture = await decoded(file)
-  if (!picture) throw new Error(unreadableWords(file.name, kind))
+  if (!picture) throw new Unreadable(kind)
   try {
     const { width, height } = picture
     const as = goesAsItIs(kind, { width, height, bytes: bytes.length })

@@ -16,6 +16,10 @@ export function useRows(
   transcript: Transcript,
   session: SessionInfo | undefined,
   name: (device: string) => string,
+  /** The runner that holds it and does not answer. */
+  silent: string | undefined,
+  /** Who takes it over if that lasts: another runner, or nobody. */
+  heirs: boolean,
 ): readonly Row[] {
   return useMemo(() => {
     const rows: Row[] = [...transcript.items]
@@ -39,7 +43,8 @@ export function useRows(
     if (expired && session?.status !== 'idle') {
       rows.push({ kind: 'away', id: 'away', runner: name(lease.holder) })
     }
+    if (silent !== undefined && !expired) rows.push({ kind: 'silent', id: 'silent', runner: silent, heirs })
     if (moving) rows.push({ kind: 'moving', id: 'moving', moving })
     return rows
-  }, [transcript, session?.status, name])
+  }, [transcript, session?.status, name, silent, heirs])
 }

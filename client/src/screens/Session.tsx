@@ -1,5 +1,6 @@
 import { readTodos, todoWords } from '@baton/shared/view/documents.ts'
 import type { Approval } from '@baton/shared/view/items.ts'
+import { isTaking } from '@baton/shared/view/runners.ts'
 import { pendingApprovals } from '@baton/shared/view/transcript.ts'
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactElement } from 'react'
 import { compact, prompt, stop } from '../net/commands.ts'
@@ -82,7 +83,10 @@ function LiveSession({ live, wide }: { live: Live; wide: boolean }): ReactElemen
   const place = placeOf(session, transcript, outbox)
   const holder = runners.find(({ device }) => device === session?.holder)
   const holds = session?.holder !== undefined && holder?.online !== false
-  const rows = useRows(transcript, session, name)
+  const silent =
+    session?.holder !== undefined && holder?.online === false && !ended ? name(session.holder) : undefined
+  const heirs = session?.place.pin !== true && runners.some(isTaking)
+  const rows = useRows(transcript, session, name, silent, heirs)
   const busy = session?.status === 'running' || session?.status === 'waiting' || session?.status === 'moving'
   const unsent = outbox.length > 0
   const existed = useRef(false)

@@ -158,7 +158,7 @@ function stateWords(row: Row, runner: string | undefined, away: boolean, trouble
       return 'Failed'
     case 'running':
       if (!runner) return 'Waits for a runner'
-      return away ? 'Does not answer' : 'Working'
+      return away ? 'No answer' : 'Working'
     case 'moving':
       return 'Moving'
     case 'idle':

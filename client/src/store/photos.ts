@@ -50,10 +50,29 @@ export function photosOf(pictures: readonly Picture[], key: Uint8Array, sid: str
   return pictures.map(({ media_type, box }) => ({ media_type, bytes: open(key, box, place.blob(sid)) }))
 }
 
-/** Why a picture is refused, and what to do (F66). */
-export function unreadableWords(name: string, kind: ReturnType<typeof kindOf>): string {
-  if (kind === 'heic') {
-    return `${name} is a HEIC photo, which this browser can’t read. Share it as JPEG, or take it with the camera set to “most compatible”.`
-  }
-  return `${name} is not a picture that this browser can read. JPEG, PNG, GIF and WebP are.`
+/** Why pictures are refused, and what to do (F66); each reason once. */
+export function unreadableWords(
+  refused: readonly { name: string; kind: ReturnType<typeof kindOf> }[],
+): string[] {
+  const [heic, others] = [true, false].map((wanted) =>
+    refused.filter(({ kind }) => (kind === 'heic') === wanted).map(({ name }) => name),
+  ) as [string[], string[]]
+  const [photo, it] = heic.length === 1 ? ['is a HEIC photo', 'it'] : ['are HEIC photos', 'them']
+  const picture = others.length === 1 ? 'is not a picture' : 'are not pictures'
+  return [
+    ...(heic.length === 0
+      ? []
+      : [
+          `${listed(heic)} ${photo}, which this browser can’t read. Share ${it} as JPEG, or take ${it} with the camera set to “most compatible”.`,
+        ]),
+    ...(others.length === 0
+      ? []
+      : [`${listed(others)} ${picture} that this browser can read. JPEG, PNG, GIF and WebP are.`]),
+  ]
+}
+
+/** `a, b and c` */
+function listed(names: readonly string[]): string {
+  const last = names.at(-1) ?? ''
+  return names.length < 2 ? last : `${names.slice(0, -1).join(', ')} and ${last}`
 }

@@ -66,7 +66,7 @@ export function statusWords(
   switch (session.status) {
     case 'running':
       if (!session.holder) return 'Waits for a runner'
-      return online === false ? `${place} does not answer` : 'Working'
+      return online === false ? 'No answer' : 'Working'
     case 'waiting':
       return 'Waits for you'
     case 'moving':

@@ -11,6 +11,7 @@ export function received(draft: Draft, body: Received, seq: number, at: number):
       draft.workspace = body.command.workspace
       // A copied history has told the rest before.
       if (body.copied) {
+        delete draft.jobs
         renamePictures(draft, body.copied.blobs)
         return
       }
