@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { copyPlace, startCopy } from '@baton/runner/cli/copying.ts'
 import type { Tool } from '@baton/runner/tools/tool.ts'
-import { readCopy } from '@baton/shared/copy.ts'
+import { readCopy } from '@baton/shared/copy-read.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 import { requestDigest } from '@baton/shared/digest.ts'
 import type { Json } from '@baton/shared/guest.ts'

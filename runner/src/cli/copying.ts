@@ -1,5 +1,6 @@
 /** Makes a new session out of the parts of another one: what `fork` and `import` have in common. */
-import { CopyWriter, type CopyHead, type CopyPart, type CopyPlace } from '@baton/shared/copy.ts'
+import { CopyWriter } from '@baton/shared/copy-write.ts'
+import type { CopyHead, CopyPart, CopyPlace } from '@baton/shared/copy.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { SessionMeta, StartCommand } from '@baton/shared/journal.ts'
 import { newId, sessionKey, type Account } from '@baton/shared/keys.ts'

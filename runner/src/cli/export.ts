@@ -1,6 +1,6 @@
 /** `baton export`: a session as one file. */
 import { existsSync } from 'node:fs'
-import { readCopy } from '@baton/shared/copy.ts'
+import { readCopy } from '@baton/shared/copy-read.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { size } from '@baton/shared/view/units.ts'
 import { withAccount } from './account.ts'

@@ -1,5 +1,5 @@
 /** `baton fork`: the same session twice; both go on, each for itself. */
-import { readCopy } from '@baton/shared/copy.ts'
+import { readCopy } from '@baton/shared/copy-read.ts'
 import { withAccount } from './account.ts'
 import { parseFor } from './args.ts'
 import { copyPlace, placeForCopy, startCopy } from './copying.ts'

@@ -11,7 +11,8 @@
  * has not started, and the next one goes on with the history where it stopped.
  */
 import type { BlobStore } from '@baton/shared/blobs.ts'
-import { readHistory, renumbered, type CopiedEntry, type CopyPlace } from '@baton/shared/copy.ts'
+import { readHistory, renumbered } from '@baton/shared/copy-write.ts'
+import type { CopiedEntry, CopyPlace } from '@baton/shared/copy.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { CheckpointEntry, SnapshotEntry, type Copied, type Copy } from '@baton/shared/journal.ts'
 import type { Received } from '@baton/shared/journal.ts'
