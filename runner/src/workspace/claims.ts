@@ -3,10 +3,11 @@
  * worked there, and only that one may bring its files back into the folder.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
+import { writeRecord } from './records.ts'
 
 /** `born`: when the process began, so that a number used again is not taken for it. */
 const Note = v.object({ sid: v.string(), pid: v.number(), born: v.optional(v.string()), open: v.boolean() })
@@ -82,6 +83,5 @@ async function readNote(place: string): Promise<Note | undefined> {
 
 async function writeNote(place: string, note: Note): Promise<void> {
   await mkdir(dirname(place), { recursive: true })
-  await writeFile(`${place}.${process.pid}`, JSON.stringify(note))
-  await rename(`${place}.${process.pid}`, place)
+  await writeRecord(place, JSON.stringify(note))
 }

@@ -4,7 +4,7 @@
  * tree of a git repository; without one a plain folder, of which only the shadow knows.
  */
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import * as v from 'valibot'
@@ -20,6 +20,7 @@ import { Left } from './left.ts'
 import { RefKeeper } from './made-refs.ts'
 import { isUnderWay, ownStateOf } from './own-state.ts'
 import { makePack } from './packs.ts'
+import { writeRecord } from './records.ts'
 import type { Repository } from './repository.ts'
 import type { WorkspaceSettings } from './settings.ts'
 import { Shadow, stampOf, type Stored } from './shadow.ts'
@@ -95,7 +96,7 @@ export class GitWorkspace implements Workspace {
   /** For a work tree or folder that exists. Touches neither its files nor HEAD. `ignore`: patterns, for a fresh shadow. */
   static async attach(options: GitWorkspaceOptions, ignore: readonly string[] = []): Promise<GitWorkspace> {
     const workspace = new GitWorkspace(options)
-    if (await workspace.#shadow.exists()) await workspace.#shadow.unlock()
+    if (await workspace.#shadow.isWhole()) await workspace.#shadow.unlock()
     else await workspace.#shadow.prepare(options.repository, options.data, ignore)
     return workspace
   }
@@ -175,7 +176,9 @@ export class GitWorkspace implements Workspace {
       const known = await this.#known()
       const restedHere = known !== undefined && isSame(known, target)
       if (restedHere && existsSync(this.#holding)) return []
-      if (!(await this.#shadow.exists())) await this.#shadow.list(known?.tree ?? target.tree)
+      if (!(await this.#shadow.exists())) {
+        await this.#shadow.list(known?.tree ?? target.tree).catch(() => this.#shadow.list(target.tree))
+      }
       if (restedHere && this.inPlace && this.#options.wasClosed) return this.#goOn(target)
       const [coming, last] = await Promise.all([
         readExtras(this.#shadow, target.state),
@@ -388,7 +391,7 @@ export class GitWorkspace implements Workspace {
       },
       // Whoever finds the files half laid out tells where the others are.
       note: async (told) => {
-        if (told.length > 0) await writeFile(this.#telling, JSON.stringify(told))
+        if (told.length > 0) await writeRecord(this.#telling, JSON.stringify(told))
       },
     }
   }
@@ -404,7 +407,7 @@ export class GitWorkspace implements Workspace {
 
   async #setCarried(paths: string[]): Promise<void> {
     this.#carried = paths
-    await writeFile(join(this.#options.shadow, 'carried'), joinPaths(paths))
+    await writeRecord(join(this.#options.shadow, 'carried'), joinPaths(paths))
   }
 
   async #noted(): Promise<string[]> {
@@ -432,10 +435,8 @@ export class GitWorkspace implements Workspace {
   }
 
   async #note(known: Known): Promise<void> {
-    const record = join(this.#options.shadow, 'checkpoint.json')
     try {
-      await writeFile(`${record}.new`, JSON.stringify(known))
-      await rename(`${record}.new`, record)
+      await writeRecord(join(this.#options.shadow, 'checkpoint.json'), JSON.stringify(known))
       await rm(this.#holding, { force: true })
     } catch (error) {
       throw diskError(error)

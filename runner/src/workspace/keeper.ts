@@ -40,7 +40,7 @@ export class Keeper {
     known: State | undefined,
     hidden: readonly string[],
   ): Promise<string[]> {
-    const { git, repository, sid } = this.#options
+    const { git, repository } = this.#options
     const filesKnown = here.tree === target.tree || here.tree === known?.tree
     const headKnown =
       here.head === '' ||

@@ -3,10 +3,11 @@
  * were there before are the person's and stay. Refs below refs/heads/baton/ are Baton's own: only this session's travel.
  */
 import { existsSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import type { Checkout } from './checkout.ts'
+import { writeRecord } from './records.ts'
 
 export interface Ref {
   /** Full name. */
@@ -61,7 +62,7 @@ export class RefKeeper {
   async begin(): Promise<void> {
     const [refs, stashes] = await Promise.all([this.#list(), this.#stashes()])
     this.#baseline = { names: refs.map(({ name }) => name), stashes: stashes.map(({ oid }) => oid) }
-    await writeFile(this.#path, JSON.stringify(this.#baseline))
+    await writeRecord(this.#path, JSON.stringify(this.#baseline))
   }
 
   /** What there is now, for `made`. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { GitProgram } from './git-program.ts'
 import { moveAside } from './move-aside.ts'
+import { writeRecord } from './records.ts'
 
 /** Where a session's files are on this machine, once it has been here. */
 const Place = v.object({ root: v.string(), inPlace: v.boolean(), kind: v.picklist(['git', 'folder']) })
@@ -47,6 +48,6 @@ export async function makeRoom(here: Here): Promise<void> {
 }
 
 export async function markReady(here: Here, place: Place): Promise<void> {
-  await writeFile(join(here.shadow, 'place.json'), JSON.stringify(place))
+  await writeRecord(join(here.shadow, 'place.json'), JSON.stringify(place))
   await rm(join(here.shadow, 'making'), { force: true })
 }

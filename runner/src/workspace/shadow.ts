@@ -13,6 +13,7 @@
  * Only what `git diff-files` and `git ls-files --others` name is looked at: with 20 changes among 50,000 files that is two
  * passes of stat, and nothing is read but the 20.
  */
+import { createHash } from 'node:crypto'
 import { copyFile, mkdir, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { isAbsolute, join, relative } from 'node:path'
 import { BatonError } from '@baton/shared/errors.ts'
@@ -128,6 +129,17 @@ export class Shadow {
 
   async exists(): Promise<boolean> {
     return (await stampOf(this.#index)) !== 'none'
+  }
+
+  /** Is there an index, with nothing missing? One that a loss of power cut short is removed: it can be listed again. */
+  async isWhole(): Promise<boolean> {
+    const bytes = await readFile(this.#index).catch(() => undefined)
+    if (!bytes) return false
+    const length = this.#oidLength / 2
+    const sum = createHash(length === 32 ? 'sha256' : 'sha1').update(bytes.subarray(0, -length))
+    if (bytes.length > length && sum.digest().equals(bytes.subarray(-length))) return true
+    await rm(this.#index)
+    return false
   }
 
   /** Makes the index list the files of a commit or tree, without touching any file; empty: of none. */
