@@ -14,8 +14,12 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Json } from '@baton/shared/guest.ts'
+import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest'
+import type { Json, Mode } from '@baton/shared/guest.ts'
+import type { Rule } from '@baton/shared/journal.ts'
+import { Images } from '../src/session/images.ts'
+import { performTool } from '../src/session/perform.ts'
+import { objectionToWay } from '../src/session/permissions.ts'
 import { builtinTools } from '../src/tools/index.ts'
 import type { ToolAnswer, ToolContext } from '../src/tools/tool.ts'
 
@@ -42,6 +46,66 @@ const put = (path: string, content: string | Uint8Array): void => {
   writeFileSync(join(root, path), content)
 }
 const get = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+describe('B4: rules for paths hold for what links lead to', () => {
+  const rule = (tool: string, action: Rule['action'], prefix: string): Rule => ({ tool, prefix, action })
+  beforeEach(() => {
+    put('secrets/x', 'hidden')
+    put('src/a.ts', 'open')
+    symlinkSync('secrets', join(root, 'link'))
+    symlinkSync('../secrets', join(root, 'src', 'deep'))
+    symlinkSync('secrets/x', join(root, 'file'))
+    symlinkSync('link/x', join(root, 'twice'))
+  })
+
+  /** As the session performs it; undefined: it ran. */
+  async function refusal(name: string, path: string, mode: Mode, rules: Rule[]): Promise<string | undefined> {
+    const tool = builtinTools().find(({ spec }) => spec.name === name)
+    if (!tool) throw new Error(`no tool ${name}`)
+    const input = {
+      path,
+      ...(name === 'write' ? { content: 'mine' } : {}),
+      ...(name === 'edit' ? { old_text: 'hidden', new_text: 'mine' } : {}),
+      ...(name === 'grep' || name === 'glob' ? { pattern: '.' } : {}),
+    }
+    const policy = { mode, rules, tools: new Map([[name, tool]]) }
+    const objectionTo = (other: { [key: string]: Json }): string | undefined =>
+      objectionToWay(policy, { name, input }, other)
+    const images = new Images({ blobs: {} as never, sid: 's', key: new Uint8Array() })
+    const done = await performTool(tool, { name, input }, images, { ...context, objectionTo }, [])
+    const result = 'result' in done ? (done.result as unknown as ToolAnswer) : undefined
+    return result?.detail?.['code'] === 'not-allowed' ? result.text : undefined
+  }
+
+  test.each([
+    ...['link/x', 'link/new', 'src/deep/x', 'file', 'twice', './link//x'].map(
+      (path) => ['write', path] as const,
+    ),
+    ...['link/x', 'file'].flatMap((path) => [['read', path] as const, ['edit', path] as const]),
+    ...[['grep', 'link'] as const, ['glob', 'src/deep'] as const],
+  ])('%s of %s is denied with the folder', async (tool, path) => {
+    expect(await refusal(tool, path, 'full', [rule(tool, 'deny', 'secrets')])).toMatch(
+      new RegExp(`leads to secrets.*forbidden for ${tool}: the rule "deny ${tool}: secrets"`),
+    )
+    expect(await refusal(tool, path, 'full', [rule(tool, 'ask', 'secrets')])).toContain('a person is asked')
+    expect(get('secrets/x')).toBe('hidden')
+    expect(existsSync(join(root, 'secrets/new'))).toBe(false)
+  })
+
+  it('and a rule that allows does not reach out of its folder by one', async () => {
+    expect(await refusal('write', 'src/deep/x', 'ask', [rule('write', 'allow', 'src')])).toContain(
+      'src/deep/x leads to secrets/x. For that a person is asked',
+    )
+    expect(await refusal('write', 'src/a.ts', 'ask', [rule('write', 'allow', 'src')])).toBeUndefined()
+    expect(get('src/a.ts')).toBe('mine')
+  })
+
+  it('and where no rule is about it, links are followed', async () => {
+    expect(await refusal('write', 'link/x', 'full', [rule('write', 'deny', 'src')])).toBeUndefined()
+    expect(await refusal('write', 'file', 'ask', [])).toBeUndefined()
+    expect(get('secrets/x')).toBe('mine')
+  })
+})
 
 describe('paths', () => {
   beforeEach(() => {

@@ -15,7 +15,7 @@ export function pathPlace(path: string, access: 'read' | 'edit' | 'run'): Place 
   return {
     isSurelyUnder: (prefix) => !isAbsolute && !climbs && startsWith(parts, partsOf(prefix)),
     mayBeUnder: (prefix) => {
-      // Some file systems do not tell upper case from lower case.
+      // Some file systems do not tell upper case from lower case, nor how a letter is put together.
       const [own, wanted] = [parts.map(lower), partsOf(prefix).map(lower)]
       if (startsWith(own, wanted) || (isAbsolute && holds(own, wanted))) return true
       if (climbs && own[0] === '..') return true
@@ -35,7 +35,7 @@ function partsOf(path: string): string[] {
   return parts
 }
 
-const lower = (part: string): string => part.toLowerCase()
+const lower = (part: string): string => part.normalize('NFC').toLowerCase()
 
 const startsWith = (parts: string[], beginning: string[]): boolean =>
   beginning.every((part, i) => parts[i] === part)

@@ -251,6 +251,9 @@ describe('B4: for tools with a path, a prefix is a file or folder', () => {
   ])('denied, in whatever form: %s', (path) => {
     expect(permissionOf(edit(path), 'full', [deny('edit', 'secret')])).toBe('deny')
   })
+  it('denied, however its letters are put together', () => {
+    expect(permissionOf(edit('caf\u0065\u0301/a'), 'full', [deny('edit', 'caf\u00e9')])).toBe('deny')
+  })
   test.each(['secrets/a', 'a/secret.txt', 'lib/b'])('not denied: %s', (path) => {
     expect(permissionOf(edit(path), 'full', [deny('edit', 'secret')])).toBe('allow')
   })

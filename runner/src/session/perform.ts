@@ -10,6 +10,8 @@ import type {
   ToolSpec,
 } from '@baton/shared/guest.ts'
 import { isTransient, type Model } from '../model/model.ts'
+import { refused } from '../tools/define.ts'
+import { objectionToLinks } from '../tools/links.ts'
 import type { Tool, ToolAnswer, ToolContext } from '../tools/tool.ts'
 import { bounded } from '../tools/text.ts'
 import type { Images } from './images.ts'
@@ -80,7 +82,10 @@ export async function performTool(
   context: ToolContext,
   news: string[],
 ): Promise<Performed> {
-  const answer = withNews(withinBounds(await tool.execute(input.input, context)), news)
+  const objection = await objectionToLinks(input.input, context)
+  const given =
+    objection === undefined ? await tool.execute(input.input, context) : refused(objection, 'not-allowed')
+  const answer = withNews(withinBounds(given), news)
   const { result, blobs } = await images.kept(answer)
   return { result: result as unknown as Json, blobs }
 }
