@@ -130,10 +130,13 @@ export class TestClient implements AsyncDisposable {
     }
   }
 
-  /** Waits until the journal satisfies a condition; gives it, read anew. */
+  /** Waits until the journal satisfies a condition; gives it up to there, read anew. */
   async untilEntries(sid: string, what: string, reached: (entries: Opened[]) => boolean): Promise<Opened[]> {
-    await until(what, async () => reached(await this.poll(sid)))
-    return this.entries(sid)
+    const polled = await until(what, async () => {
+      const entries = await this.poll(sid)
+      return reached(entries) && entries
+    })
+    return (await this.entries(sid)).slice(0, polled.length)
   }
 
   async info(sid: string): Promise<SessionInfo> {
