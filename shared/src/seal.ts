@@ -5,7 +5,8 @@
  */
 import { xchacha20poly1305 } from '@noble/ciphers/chacha.js'
 import { randomBytes } from '@noble/ciphers/utils.js'
-import { concat, fromBase64, fromUtf8, toBase64, utf8 } from './bytes.ts'
+import { concat, fromBase64, toBase64, utf8 } from './bytes.ts'
+import { expand } from './compact.ts'
 import { BatonError } from './errors.ts'
 import type { Json } from './guest.ts'
 
@@ -45,7 +46,7 @@ export function sealJson(key: Uint8Array, value: unknown, where: string): string
   return toBase64(seal(key, utf8(JSON.stringify(value)), where))
 }
 
-/** Inverse of sealJson; the value still has to be validated. Throws BatonError `cannot-open`. */
+/** Opens JSON, compact or not; the value still has to be validated. Throws BatonError `cannot-open`. */
 export function openJson(key: Uint8Array, text: string, where: string): Json {
   let box: Uint8Array
   try {
@@ -53,5 +54,10 @@ export function openJson(key: Uint8Array, text: string, where: string): Json {
   } catch (cause) {
     throw new BatonError('cannot-open', '', { cause })
   }
-  return JSON.parse(fromUtf8(open(key, box, where))) as Json
+  const bytes = open(key, box, where)
+  try {
+    return JSON.parse(expand(bytes)) as Json
+  } catch (cause) {
+    throw new BatonError('cannot-open', '(it holds no JSON)', { cause })
+  }
 }

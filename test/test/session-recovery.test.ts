@@ -79,7 +79,7 @@ describe('snapshots that can not be used', () => {
     // One says what the agent is, the others where that stands.
     const [first, ...others] = entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry] : []))
     expect(first?.body.agent).toMatchObject({ name: 'script' })
-    expect(others.length).toBeGreaterThan(2)
+    expect(others.length).toBeGreaterThan(0)
     for (const { body } of others) expect([body.agent, body.agent_at]).toEqual([undefined, first?.seq])
   })
 

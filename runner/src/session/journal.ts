@@ -2,10 +2,12 @@
  * A session's journal, as its one writer and as a reader: seals, opens, validates, and makes an append that was cut off by
  * the network happen exactly once.
  */
+import { toBase64 } from '@baton/shared/bytes.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { openEntry, type BodyOf, type Opened, type OpenedOf } from '@baton/shared/entries.ts'
 import { LIMITS, type Entry, type Hint, type NewEntry, type SealedKind } from '@baton/shared/protocol.ts'
-import { place, sealJson } from '@baton/shared/seal.ts'
+import { place, seal } from '@baton/shared/seal.ts'
+import { compact } from './compact.ts'
 import type { RelayLink } from './link.ts'
 import { steady } from './steady.ts'
 
@@ -161,7 +163,7 @@ export class Journal {
     const { kind, keeps = [], hint, consumes } = draft
     return {
       kind,
-      body: sealJson(this.key, draft.body, place.entry(this.sid, kind, seq)),
+      body: toBase64(seal(this.key, compact(draft.body), place.entry(this.sid, kind, seq))),
       blobs: draft.blobs ?? [],
       ...(keeps.length > 0 ? { keeps } : {}),
       ...(hint ? { hint } : {}),
