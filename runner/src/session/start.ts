@@ -91,7 +91,9 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
         return performTool(tool, request.input, live.images, context, live.news).finally(() => partial.end())
       }
       const after = async (): Promise<Draft[]> => {
-        const draft = await live.checkpoints.store(await live.workspace)
+        // Files that did not arrive were not touched here, and the newest are elsewhere.
+        const workspace = await live.workspace.catch(() => undefined)
+        const draft = workspace && (await live.checkpoints.store(workspace))
         return draft ? [draft] : []
       }
       effects.start(id, 'tool', run, mayChange(live, request) ? { after } : {})
