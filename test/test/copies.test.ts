@@ -114,43 +114,48 @@ describe('a copy', () => {
     expect(hasOutcome(1)(await loop.client.entries(sid)), 'the origin still waits').toBe(false)
   })
 
-  it('X3, I5: what ran in the origin is not run again in the copy, unless it only looks', async () => {
-    const runs: Record<string, number> = {}
-    const held = (name: string) => async () => {
-      runs[name] = (runs[name] ?? 0) + 1
-      // The origin's never end; those of the copy do.
-      if ((runs[name] ?? 0) === 1) await new Promise(() => undefined)
-      return 'seen'
-    }
-    const program: Program = function* () {
-      yield {}
-      yield { ask: [tool(1, 'launch'), tool(2, 'change'), tool(3, 'look'), prompt(4)] }
-      yield {}
-      yield {}
-      yield { ask: [prompt(5)] }
-      return null
-    }
-    await using loop = await Loop.open({
-      program,
-      tools: {
-        launch: { replay: 'never', run: held('launch') },
-        change: { replay: 'safe', access: 'edit', run: held('change') },
-        look: { replay: 'safe', access: 'read', run: held('look') },
-      },
-    })
-    const { id } = await loop.runner('one')
-    const sid = await loop.client.start({ prefer: id }, { agent: 'script', workspace: '/w', mode: 'full' })
-    await until('all three run', () => Object.keys(runs).length === 3)
-    await loop.client.untilEntries(sid, 'its files are stored', isStored)
-    const copy = await fork(loop, sid, id)
-    const entries = await loop.client.untilEntries(copy, 'the copy looked', hasOutcome(3))
-    const outcome = (effect: number): string => JSON.stringify(effectsOf(entries, 'outcome', effect))
-    expect(outcome(1)).toContain('interrupted')
-    expect(outcome(2)).toContain('interrupted')
-    expect(outcome(3)).toContain('seen')
-    expect(runs).toEqual({ launch: 1, change: 1, look: 2 })
-    expect((await loop.client.entries(sid)).some(({ kind }) => kind === 'outcome')).toBe(false)
-  })
+  // One at a time: calls that may change files run one after the other.
+  it.each([
+    ['may never run twice', { replay: 'never' }],
+    ['changes files', { replay: 'safe', access: 'edit' }],
+  ] as const)(
+    'X3, I5: what ran in the origin and %s is not run again in the copy; what only looks is',
+    async (_, policy) => {
+      const runs: Record<string, number> = {}
+      const held = (name: string) => async () => {
+        runs[name] = (runs[name] ?? 0) + 1
+        // The origin's never end; those of the copy do.
+        if ((runs[name] ?? 0) === 1) await new Promise(() => undefined)
+        return 'seen'
+      }
+      const program: Program = function* () {
+        yield {}
+        yield { ask: [tool(1, 'change'), tool(2, 'look'), prompt(3)] }
+        yield {}
+        yield {}
+        yield { ask: [prompt(4)] }
+        return null
+      }
+      await using loop = await Loop.open({
+        program,
+        tools: {
+          change: { ...policy, run: held('change') },
+          look: { replay: 'safe', access: 'read', run: held('look') },
+        },
+      })
+      const { id } = await loop.runner('one')
+      const sid = await loop.client.start({ prefer: id }, { agent: 'script', workspace: '/w', mode: 'full' })
+      await until('both run', () => Object.keys(runs).length === 2)
+      await loop.client.untilEntries(sid, 'its files are stored', isStored)
+      const copy = await fork(loop, sid, id)
+      const entries = await loop.client.untilEntries(copy, 'the copy looked', hasOutcome(2))
+      const outcome = (effect: number): string => JSON.stringify(effectsOf(entries, 'outcome', effect))
+      expect(outcome(1)).toContain('interrupted')
+      expect(outcome(2)).toContain('seen')
+      expect(runs).toEqual({ change: 1, look: 2 })
+      expect((await loop.client.entries(sid)).some(({ kind }) => kind === 'outcome')).toBe(false)
+    },
+  )
 
   it('X4: what was approved in the origin and not begun is not allowed in the copy', async () => {
     const ran: string[] = []
