@@ -39,7 +39,7 @@ test('C15: a prompt that steers looks undelivered until the model is asked next'
   const waits = (journal: Journal): unknown[] =>
     read(journal).items.flatMap((item) => (item.kind === 'prompt' ? [item.waits ?? false] : []))
   const llm = (effect: number) =>
-    ({ effect, kind: 'llm', replay: 'again', digest: 'a'.repeat(64), attempt: 1, now: 0 }) as const
+    ({ effect, kind: 'llm', replay: 'safe', digest: 'a'.repeat(64), attempt: 1, now: 0 }) as const
   const journal = new Journal().prompt('Tidy up').add('intent', llm(1)).add('received', steer)
   expect(waits(journal)).toEqual([false, true])
   // The same request, asked again, does not carry it.
