@@ -242,6 +242,19 @@ describe('write', () => {
     expect(readdirSync(join(root, 'a/b'))).toEqual(['c.sh'])
   })
 
+  test("I11: in the person's own folder a file that was not read there is not replaced", async () => {
+    context = { ...context, inPlace: true }
+    put('mine.txt', 'a moment ago')
+    const refused = await use('write', { path: 'mine.txt', content: 'new' })
+    expect(refused).toMatchObject({ is_error: true, text: expect.stringContaining('Read it, then write.') })
+    expect(get('mine.txt')).toBe('a moment ago')
+    expect((await use('write', { path: 'mine.txt', content: 'a moment ago' })).is_error).toBe(false)
+    put('other.txt', 'o')
+    await use('read', { path: 'other.txt' })
+    expect((await use('write', { path: 'other.txt', content: 'new' })).is_error).toBe(false)
+    expect((await use('write', { path: 'fresh.txt', content: 'new' })).is_error).toBe(false)
+  })
+
   test('I11: a file that changed since it was read is not replaced', async () => {
     put('a.txt', 'read\n')
     await use('read', { path: 'a.txt' })

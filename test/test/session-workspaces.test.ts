@@ -155,6 +155,29 @@ describe('files', () => {
     expect(existsSync(join(place.repo, 'other.txt'))).toBe(false)
   })
 
+  it('I11 K12: in place, what the person did while it was away and did nothing is stored before the agent changes it', async () => {
+    await using place = await Place.open()
+    const { client } = place.loop
+    const [laptop, cloud] = [await place.runner('laptop'), await place.runner('cloud', place.loop.folder)]
+    const sid = await place.start(laptop.id, { place: 'in-place' })
+    await place.work(sid, 'write both.txt first')
+    await place.move(sid, cloud.id)
+    writeFileSync(join(place.repo, 'both.txt'), 'person')
+    writeFileSync(join(place.repo, 'mine.txt'), 'mine')
+    await place.move(sid, laptop.id)
+    const told = `Changed in ${place.repo} since the session was last at work there, and left as they are: both.txt, mine.txt.`
+    expect(await place.work(sid, 'write both.txt agent')).toBe(`${place.repo}\n\n[Baton: ${told}]`)
+    expect(readFileSync(join(place.repo, 'both.txt'), 'utf8')).toBe('agent')
+    expect(readFileSync(join(place.repo, 'mine.txt'), 'utf8')).toBe('mine')
+    const entries = await client.entries(sid)
+    expect(notices(entries)).toContain(told)
+    const stored = entries.flatMap((entry) => (entry.kind === 'checkpoint' ? [entry.body.commit] : []))
+    expect(stored.slice(1, -1).map((commit) => git(place.repo, 'show', `${commit}:both.txt`))).toEqual([
+      'first',
+      'person',
+    ])
+  })
+
   it('K9: the first tool on a machine waits for the set-up of the person’s config, and what became of it is told', async () => {
     await using place = await Place.open({
       workspace: { setup: 'sleep 0.3; cp README.md made.txt; echo made.txt >> .gitignore' },

@@ -91,7 +91,7 @@ export async function start(
     await book.append(live, [first, book.baselineDraft(live, journal.tail + 1), where])
     tellOf(workspace, opening.write)
     tellWhenReady(opening, workspace)
-    storeFirst(opening, live.checkpoints, workspace)
+    void storeFirst(opening, live.checkpoints, workspace)
     return live
   } catch (error) {
     await begun?.close()
@@ -115,8 +115,8 @@ function tellWhenReady(opening: Opening, { ready }: Workspace): void {
 }
 
 /** The first checkpoint carries the whole history and may take a while; the agent need not wait for it. */
-function storeFirst(opening: Opening, checkpoints: Checkpoints, workspace: Workspace): void {
-  checkpoints.store(workspace).then(
+function storeFirst(opening: Opening, checkpoints: Checkpoints, workspace: Workspace): Promise<void> {
+  return checkpoints.store(workspace).then(
     (draft) => draft && opening.write(draft),
     (error: unknown) =>
       opening.write(
@@ -199,7 +199,7 @@ async function restoreWorkspace(
     const workspace = await options.openWorkspace(lease.sid, folder, settings, sandbox)
     tellOf(workspace, write)
     tellWhenReady(opening, workspace)
-    storeFirst(opening, checkpoints, workspace)
+    void storeFirst(opening, checkpoints, workspace)
     return workspace
   }
   const packs = checkpoints.packs(entry)
@@ -209,6 +209,8 @@ async function restoreWorkspace(
   // What sandbox and servers lack is for people.
   news.push(...notices.filter((sentence) => !workspace.stay?.notices?.includes(sentence)))
   tellWhenReady(opening, workspace)
+  // What a person changed in their own folder must be safe before the agent's next tool changes it.
+  if (workspace.inPlace && notices.length > 0) await storeFirst(opening, checkpoints, workspace)
   return workspace
 }
 

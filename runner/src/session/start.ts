@@ -80,11 +80,11 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
       const output = new NewestOutput((text) => partial.update(text))
       const run = async (signal: AbortSignal): Promise<Performed> => {
         if (!tool) throw new BatonError('unknown-tool', `(${request.input.name} is not on this runner)`)
-        const { root, stay, ready } = await live.workspace
+        const { root, inPlace = false, stay, ready } = await live.workspace
         await unlessAborted(signal, ready ?? Promise.resolve([]))
         const onOutput = (text: string): void => output.add(text)
         const context = {
-          ...{ root, signal, readFiles: live.readFiles, onOutput },
+          ...{ root, inPlace, signal, readFiles: live.readFiles, onOutput },
           objectionTo: (other: ToolInput['input']) => objectionToWay(policyOf(live), request.input, other),
           ...(stay ? { stay } : {}),
         }

@@ -5,6 +5,8 @@ import type { Stay } from './stay.ts'
 export interface ToolContext {
   /** The session's work tree, absolute. Every path in an input is relative to it. */
   root: string
+  /** It is the person's own folder: a file may hold what they wrote a moment ago. */
+  inPlace?: boolean
   /** Ends the call: a person pressed Stop, the lease is lost, the runner ends. */
   signal: AbortSignal
   /** Output as it arrives, for watchers. Not bounded as a whole; the result is. */

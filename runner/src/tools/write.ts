@@ -39,6 +39,11 @@ async function replaceWith(
   if (changed && !before.equals(bytes)) {
     throw new Refusal(`${place.shown} has changed since you read it. Read it again, then write.`, 'changed')
   }
+  // What a person wrote in their own folder since the last checkpoint is nowhere else.
+  if (context.inPlace && before && known === undefined && !before.equals(bytes)) {
+    const words = `${place.shown} is there already, in the person's own folder, and you have not read it since you came here`
+    throw new Refusal(`${words}. Read it, then write.`, 'unread')
+  }
   await files.replace(place, bytes)
   noteFile(context, place, bytes)
   const binary = before?.includes(0) ?? false
