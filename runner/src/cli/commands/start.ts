@@ -1,0 +1,86 @@
+/** Commands that start something here. */
+import { OUT, METRICS, type Command, type Run } from '../command.ts'
+
+export const START = {
+  up: {
+    group: 'Start',
+    what: 'relay, runner and app on this machine, and a link for the phone',
+    flags: {
+      ...OUT,
+      port: { type: 'string', value: 'N', what: 'port of the relay; default 7788, 0: any free one' },
+      lan: { type: 'boolean', what: 'reachable from the local network' },
+      host: { type: 'string', value: 'H', what: 'address to listen on' },
+      workspace: {
+        type: 'string',
+        value: 'DIR',
+        values: 'folder',
+        what: 'folder that the runner serves; default: this one',
+      },
+      name: { type: 'string', value: 'NAME', what: 'name of the runner' },
+    },
+    more: '--json: one line when it is up: {"origin", "link", "workspace", "model"}.',
+    keepsOn: true,
+    load: (): Promise<Run> => import('../up.ts').then(({ up }) => up),
+  },
+  relay: {
+    group: 'Start',
+    what: 'the relay alone',
+    flags: {
+      ...OUT,
+      port: { type: 'string', value: 'N', what: 'port; default 7788, 0: any free one' },
+      host: { type: 'string', value: 'H', what: 'address to listen on; default 127.0.0.1' },
+      client: { type: 'string', value: 'DIR', values: 'folder', what: 'the built app', hidden: true },
+      accounts: { type: 'string', value: 'N', what: 'how many accounts may ever sign in; default 1' },
+      sessions: { type: 'string', value: 'N', what: 'how many an account may have; default 1000' },
+      storage: { type: 'string', value: 'SIZE', what: 'how much it may store: 512M, 8G, 2T; default 8G' },
+      frames: { type: 'string', value: 'N', what: 'frames a second from one connection; default 500' },
+      connects: { type: 'string', value: 'N', what: 'new connections a second from one address; default 5' },
+      pairings: { type: 'string', value: 'N', what: 'pairings a minute from one address; default 20' },
+      log: {
+        type: 'string',
+        value: 'LEVEL',
+        values: ['debug', 'info', 'warn', 'error'],
+        what: 'how much is logged; default warn',
+      },
+      metrics: METRICS,
+      'hold-health': { type: 'boolean', what: 'health waits for the parent process', hidden: true },
+    },
+    more: '--json: one line when it listens: {"origin"}; its log goes to standard error.\nLimits may also stand in the environment, for baton up as well: BATON_RELAY_SESSIONS, BATON_RELAY_STORAGE …',
+    keepsOn: true,
+    load: (): Promise<Run> => import('../relay.ts').then(({ relay }) => relay),
+  },
+  runner: {
+    group: 'Start',
+    what: 'one more runner: holds sessions on this machine until it is told to end',
+    flags: {
+      ...OUT,
+      name: { type: 'string', value: 'NAME', what: 'its name; default: of this machine' },
+      pool: { type: 'string', multiple: true, value: 'LABEL', values: 'pool', what: 'a pool that it serves' },
+      capacity: { type: 'string', value: 'N', what: 'sessions at once; default 4, in a pool 8' },
+      metrics: METRICS,
+      workspace: {
+        type: 'string',
+        multiple: true,
+        value: 'DIR',
+        values: 'folder',
+        what: 'a folder that it serves',
+      },
+      sandbox: { type: 'boolean', what: 'run every command in a sandbox (Linux, bubblewrap), or refuse it' },
+      join: { type: 'string', value: 'LINK', what: 'a pairing link, see: baton pair' },
+      relay: { type: 'string', value: 'URL', what: 'address of the relay' },
+    },
+    more: '--json: the log as JSON lines, on standard error: {"at", "runner", "message"}.',
+    keepsOn: true,
+    load: (): Promise<Run> => import('../runner.ts').then(({ runner }) => runner),
+  },
+  pair: {
+    group: 'Start',
+    what: 'a link, as text and QR code, by which one more device joins',
+    flags: {
+      ...OUT,
+      origin: { type: 'string', value: 'URL', what: 'how the new device reaches the relay' },
+    },
+    more: '--json: {"link"}.',
+    load: (): Promise<Run> => import('../pair.ts').then(({ pair }) => pair),
+  },
+} as const satisfies Record<string, Command>
