@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
@@ -41,6 +41,34 @@ describe('submodules', () => {
     await courier.take(source)
     expect(source.left()).toEqual(['What was changed in the submodule lib stays on this machine.'])
     expect(source.left()).toEqual([])
+  })
+
+  test('K1 I11: files that take the place of one travel, and overwrite nothing of it at home', async () => {
+    const person = withModule()
+    put(person, { 'lib/lib.txt': 'edited by the person\n' })
+    const { data, away, courier, home } = await goneAway(person, inPlace)
+    git(away.root, 'rm', '-q', '--cached', 'lib')
+    put(away.root, { 'lib/lib.txt': 'vendored\n' })
+    await courier.take(away)
+    const third = await restoreGitWorkspace({
+      ...{ data: folder(), sid: SID, packs: courier.packs },
+      checkpoint: courier.last,
+    })
+    expect(readFileSync(join(third.root, 'lib/lib.txt'), 'utf8')).toBe('vendored\n')
+    const back = await home()
+    expect(readFileSync(join(person, 'lib/lib.txt'), 'utf8')).toBe('vendored\n')
+    const [place = ''] = /\S+kept\/\S+-1/.exec(back.notices.join('\n')) ?? []
+    expect(place).toContain(data)
+    expect(readFileSync(join(place, 'lib/lib.txt'), 'utf8')).toBe('edited by the person\n')
+    expect(existsSync(join(person, 'lib/.git'))).toBe(true)
+  })
+
+  test('K1: so do those that a person has put in its place before a session begins', async () => {
+    const person = withModule()
+    git(person, 'rm', '-q', '--cached', 'lib')
+    rmSync(join(person, 'lib/.git'))
+    const source = await openGitWorkspace({ repository: person, data: folder(), sid: SID })
+    expect(readFileSync(join(source.root, 'lib/lib.txt'), 'utf8')).toBe('lib\n')
   })
 
   test('B10: looking at one runs nothing that its settings and attributes name', async () => {

@@ -53,7 +53,8 @@ export async function storePersonsFiles(options: {
       await shadow.sparse(sparse.map(({ path }) => path))
     }
     // What is ignored and was added by force.
-    const known = await shadow.paths()
+    const modules = entries.filter(({ entry }) => entry.startsWith('160000')).map(({ path }) => path)
+    const known = await shadow.keepModules(new Set(modules))
     const added = entries.filter(({ tag, path }) => tag === 'H' && !known.has(path))
     await shadow.include(added.map(({ path }) => path))
     const ignored = carry.length > 0 ? await shadow.ignored(carryPatterns(carry)) : []

@@ -312,7 +312,8 @@ export class GitWorkspace implements Workspace {
     if (!this.#checkout) return
     const stamp = await stampOf(join(this.#checkout.admin, 'index'))
     if (stamp === this.#index?.stamp) return
-    const [listed, stored] = await Promise.all([this.#checkout.indexPaths(), this.#shadow.paths()])
+    const listed = await this.#checkout.indexPaths()
+    const stored = await this.#shadow.keepModules(new Set(listed.modules))
     await this.#shadow.include(listed.all.filter((path) => !stored.has(path)))
     await this.#shadow.sparse(listed.sparse.filter((path) => stored.has(path)))
     this.#modules = listed.modules

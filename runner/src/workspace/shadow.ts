@@ -225,6 +225,24 @@ export class Shadow {
     return new Set(splitPaths(await this.run(['ls-files', '-z'])))
   }
 
+  /**
+   * Lets go of submodules that are none any more, whose files git would pass over. `modules`: those that there are. Gives the paths that
+   * are left.
+   */
+  async keepModules(modules: ReadonlySet<string>): Promise<Set<string>> {
+    const paths = new Set<string>()
+    const gone: string[] = []
+    for (const line of splitPaths(await this.run(['ls-files', '-s', '-z']))) {
+      const path = line.slice(line.indexOf('\t') + 1)
+      if (line.startsWith('160000') && !modules.has(path)) gone.push(path)
+      else paths.add(path)
+    }
+    if (gone.length === 0) return paths
+    await this.run(['update-index', '--force-remove', '-z', '--stdin'], { input: joinPaths(gone) })
+    this.#known = undefined
+    return paths
+  }
+
   /** Paths whose content differs between two trees. `filter`: as git's --diff-filter. */
   async differing(from: string, to: string, filter?: string): Promise<string[]> {
     if (from === to) return []
