@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { BatonError } from '@baton/shared/errors.ts'
 import { candidates, type Listed, type NamedSession } from '../src/cli/account.ts'
 import { noCommand, parseFor, servedFolder } from '../src/cli/args.ts'
-import { completions, type Lookup } from '../src/cli/completion.ts'
+import { completions, unquoted, type Lookup } from '../src/cli/completion.ts'
 import { helpOf, overview } from '../src/cli/help.ts'
 import { nearestFirst } from '../src/cli/nearest.ts'
 import { distance, nearest } from '../src/cli/similar.ts'
@@ -157,4 +157,9 @@ it('V8: of several runners the one of this machine is meant, then those outside 
   expect(order('laptop', ...all)).toEqual(['laptop', 'desk', 'cloud-1', 'leaving'])
   expect(order('cloud-1', ...all)).toEqual(['cloud-1', 'desk', 'laptop', 'leaving'])
   expect(order('gone', ...all)).toEqual(['desk', 'laptop', 'cloud-1', 'leaving'])
+})
+
+it('V1: takes the quotes off words that are completed, closed or still open', () => {
+  const words = ['a\\ b', '"fix the"', "'it", '"a\\"b', 'x"y z"w', "''", '--a="b c', "it\\'s"]
+  expect(words.map(unquoted)).toEqual(['a b', 'fix the', 'it', 'a"b', 'xy zw', '', '--a=b c', "it's"])
 })

@@ -1,10 +1,12 @@
 /**
- * Shell completion. The scripts are a few lines: a shell hands over the words so far and gets back what may stand there, made from the
- * table. So an upgrade never leaves an old script behind. Ids and names come from the relay, when it answers at once.
+ * Shell completion. The scripts (completion-scripts.ts) are a few lines: a shell hands over the words so far and gets back what may
+ * stand there, made from the table. So an upgrade never leaves an old script behind. Ids and names come from the relay, when it
+ * answers at once.
  */
 import { AccountView, inOrder, type Listed } from './account.ts'
 import { parseFor } from './args.ts'
 import { print } from './output.ts'
+import { SCRIPTS } from './completion-scripts.ts'
 import { COMMANDS, commandIn, SHELLS, type Command, type Flag, type Values } from './table.ts'
 import { cleanLine, cut } from './term/text.ts'
 
@@ -155,7 +157,9 @@ function shortest(sid: string, sessions: Listed['sessions']): number {
 
 /** `baton __complete SHELL WORDS…`: one candidate a line, with its description after a tab; `:file` or `:folder` for the shell. */
 export async function complete(words: readonly string[]): Promise<number> {
-  const typed = words.slice(1)
+  const [shell = '', ...raw] = words
+  // The others take the quotes off themselves.
+  const typed = shell === 'bash' ? raw.map(unquoted) : raw
   const found = await completions(typed, lookupOf(dataIn(typed))).catch(() => NOTHING)
   if ('shell' in found) process.stdout.write(`:${found.shell}\n`)
   else {
@@ -165,6 +169,15 @@ export async function complete(words: readonly string[]): Promise<number> {
   // Whatever still waits for a relay is not waited for.
   setImmediate(() => process.exit(0))
   return 0
+}
+
+/** A word of a command line without its quotes, also one whose quote is still open. */
+export function unquoted(word: string): string {
+  return word.replace(
+    /\\(.)|'([^']*)(?:'|$)|"((?:\\.|[^"\\])*)(?:"|$)/gs,
+    (_all, char?: string, single?: string, double?: string) =>
+      char ?? single ?? (double ?? '').replace(/\\([$`"\\])/g, '$1'),
+  )
 }
 
 function dataIn(words: readonly string[]): string | undefined {
@@ -200,53 +213,4 @@ export async function completion(args: string[]): Promise<number> {
   if (shell === undefined) return 2
   print(values.json, { shell, script: SCRIPTS[shell] }, SCRIPTS[shell].trimEnd())
   return 0
-}
-
-/** Descriptions are for shells that show them; bash does not. */
-const SCRIPTS: Record<(typeof SHELLS)[number], string> = {
-  bash: `_baton() {
-  local line cur="\${COMP_WORDS[COMP_CWORD]}"
-  COMPREPLY=()
-  while IFS= read -r line; do
-    case "$line" in
-      :file) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-      :folder) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
-      *) COMPREPLY+=("$(printf '%q' "\${line%%$'\\t'*}")") ;;
-    esac
-  done < <("\${COMP_WORDS[0]}" __complete bash "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
-}
-complete -F _baton baton
-`,
-  zsh: `_baton() {
-  local line value about
-  local -a found
-  while IFS= read -r line; do
-    case "$line" in
-      :file) _files; return ;;
-      :folder) _files -/; return ;;
-    esac
-    value="\${line%%$'\\t'*}"
-    about="\${line#*$'\\t'}"
-    if [[ "$about" == "$line" ]]; then found+=("\${value//:/\\\\:}")
-    else found+=("\${value//:/\\\\:}:$about"); fi
-  done < <("\${words[1]}" __complete zsh "\${(@)words[2,CURRENT]}" 2>/dev/null)
-  _describe 'baton' found
-}
-compdef _baton baton
-`,
-  fish: `function __baton
-  set -l words (commandline -opc) (commandline -ct)
-  for line in ($words[1] __complete fish $words[2..-1] 2>/dev/null)
-    switch $line
-      case :file
-        __fish_complete_path (commandline -ct)
-      case :folder
-        __fish_complete_directories (commandline -ct)
-      case '*'
-        echo $line
-    end
-  end
-end
-complete -c baton -f -a '(__baton)'
-`,
 }
