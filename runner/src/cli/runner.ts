@@ -19,6 +19,7 @@ import { metricsAddress, serveMetrics, type RunningMetrics } from '../daemon/met
 import { defaultName, Runner } from '../daemon/runner.ts'
 import { watchPower } from '../power/power.ts'
 import { dataFolder, milliseconds, number, parseFor, servedFolder } from './args.ts'
+import { runnerName } from './runner-name.ts'
 import { secondRunner, type RunnerFlags } from './second-runner.ts'
 
 const LAPTOP_CAPACITY = 4
@@ -52,7 +53,7 @@ export async function runner(args: string[]): Promise<number> {
     (await loadIdentity(data)) ?? (values.relay === undefined ? undefined : await newIdentity(data))
   if (!identity) throw new BatonError('no-identity')
 
-  const name = values.name ?? defaultName()
+  const name = await runnerName(data, values.name)
   const hands = await createHands({
     ...{ data, folders, env: process.env, name, sandbox: values.sandbox ?? false },
     park_after_ms: milliseconds('BATON_PARK_AFTER_MS', PARK_AFTER_MS),

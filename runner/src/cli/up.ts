@@ -7,11 +7,11 @@ import { BatonError, explain } from '@baton/shared/errors.ts'
 import { Link } from '../daemon/link.ts'
 import { GitProgram } from '../workspace/git-program.ts'
 import { findRepository } from '../workspace/repository.ts'
-import { defaultName } from '../daemon/runner.ts'
 import { dataFolder, number, parseFor, quoted, servedFolder } from './args.ts'
 import { BATON, child, end, message, RELAY } from './children.ts'
 import { print } from './output.ts'
 import { offerPairing, qrCode } from './pair.ts'
+import { runnerName } from './runner-name.ts'
 
 const PORT = 7788
 const RUNNER_ENDS_MS = 12_000
@@ -38,7 +38,7 @@ export async function up(args: string[]): Promise<number> {
     const runnerArgs = ['runner', '--data', data, '--workspace', workspace, ...named]
     if (!(await parts.start('runner', BATON, runnerArgs, 'serving'))) return false
     parts.tell('relay', { t: 'healthy' })
-    const name = values.name ?? defaultName()
+    const name = await runnerName(data, values.name)
     const again = givenFlags(values)
     await greet({ identity, origin, host, workspace, name, data: values.data, json: values.json, again })
     return true
