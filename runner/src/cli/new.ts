@@ -128,6 +128,6 @@ function runnerFor(
     throw new BatonError('no-runner', `No runner named ${name} is online. ${known}${meant(name, names)}`)
   }
   const who = name === undefined ? 'No runner that is online' : `No runner named ${name}`
-  const start = `Start one: npx baton runner --workspace ${workspace}`
+  const start = `Start one: baton runner --workspace ${workspace}`
   throw new BatonError('no-runner', `${who} serves ${workspace}. ${start}`)
 }

@@ -19,7 +19,7 @@ export async function node(version = process.versions.node): Promise<Finding> {
   if (major >= NODE_MAJOR) return ok(version)
   return problem(
     `Node ${version} runs this; ${NODE_MAJOR} is needed.`,
-    'Start it as: npx baton — that brings its own Node.',
+    'Start it by its own command, runner/bin/baton.mjs in its folder: that brings its own Node.',
   )
 }
 
