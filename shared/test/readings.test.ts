@@ -379,3 +379,36 @@ describe('C28: what a model said while it thought', () => {
     expect(items({ ...blob, tail: 'the end' })[1]).toMatchObject({ text: '', blob: { tail: 'the end' } })
   })
 })
+
+test('C15: a prompt that steers looks undelivered until the model is asked next', () => {
+  const steer = {
+    kind: 'prompt',
+    id: 's',
+    device: 'phone',
+    now: 0,
+    command: { text: 'Not so', steer: true },
+  } as const
+  const waits = (journal: Journal): unknown[] =>
+    read(journal).items.flatMap((item) => (item.kind === 'prompt' ? [item.waits ?? false] : []))
+  const journal = new Journal().prompt('Tidy up').llm(1).add('received', steer)
+  expect(waits(journal)).toEqual([false, true])
+  // The same request, asked again, does not carry it.
+  expect(waits(journal.llm(1, 2))).toEqual([false, true])
+  expect(waits(journal.llm(2))).toEqual([false, false])
+})
+
+test('a job counts as running from its start until the agent saw its end, or the session left its machine', () => {
+  const told = (journal: Journal, effect: number, detail: { [key: string]: string | boolean }): Journal =>
+    journal.add('outcome', { effect, now: 0, result: { text: '', is_error: false, detail } })
+  const started = (): Journal => {
+    const journal = new Journal().call(1, 'bash', { command: 'npm run dev', background: true })
+    return told(journal, 1, { job: 'job-1' })
+  }
+  const jobs = (journal: Journal): string[] => [...(read(journal).jobs?.values() ?? [])]
+  expect(jobs(started())).toEqual(['npm run dev'])
+  const looked = started().call(2, 'job', { action: 'status', id: 'job-1' })
+  expect(jobs(told(looked, 2, { job: 'job-1', running: true }))).toEqual(['npm run dev'])
+  looked.call(3, 'job', { action: 'stop', id: 'job-1' })
+  expect(jobs(told(looked, 3, { job: 'job-1', running: false }))).toEqual([])
+  expect(jobs(started().lease('released', 'laptop'))).toEqual([])
+})
