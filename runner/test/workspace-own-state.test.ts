@@ -39,7 +39,7 @@ async function away(person: string, place: 'in-place' | 'worktree', begin?: (roo
   }
   const back = () =>
     restoreGitWorkspace({ data, sid: SID, packs, checkpoint: courier.last, repository: person })
-  return { root: workspace.root, cloud, home, back }
+  return { data, root: workspace.root, cloud, home, back }
 }
 
 /** Two branches that conflict; on main. */
@@ -92,6 +92,16 @@ test('I11 K14: in place, with a merge under way the folder is left alone until i
   expect(git(person, 'show', `${kept}:a.txt`)).toBe('resolved by hand\n')
   expect(git(person, 'log', '-1', '--format=%s', 'main')).toBe('merged\n')
   expect(notices.join('\n')).not.toContain('under way')
+})
+
+test('K5 K14: a folder that was refused is free for another session', async () => {
+  const person = conflicting()
+  const { data, home } = await away(person, 'in-place')
+  expect(() => git(person, 'merge', 'side')).toThrow()
+  await expect(home()).rejects.toMatchObject({ code: 'workspace-busy' })
+  const settings = { carry: [], place: 'in-place' as const }
+  const other = await openWorkspace({ folder: person, data, sid: 'z9Q_sessionTwo-000002', settings })
+  await other.workspace.close()
 })
 
 test('I11 K14: what is staged is kept, told, and can be had back', async () => {

@@ -24,8 +24,8 @@ export function claimPlace(folder: { root: string; admin?: string; data: string 
 }
 
 export interface Claim {
-  /** Gives the folder back. */
-  release: () => Promise<void>
+  /** Gives the folder back. `unused`: nothing was done there, and what the note says stays. */
+  release: (unused?: 'unused') => Promise<void>
   /** The session was here last and gave it back itself: what differs from its last checkpoint is not what a killed runner left. */
   wasClosed: boolean
 }
@@ -50,10 +50,11 @@ export async function claimFolder(
   held.set(place, sid)
   const mine = { sid, pid: process.pid, born: await bornOf(process.pid) }
   await writeNote(place, { ...mine, open: true })
-  const release = async (): Promise<void> => {
+  const release: Claim['release'] = async (unused) => {
     if (held.get(place) !== sid) return
     held.delete(place)
-    await writeNote(place, { ...mine, open: false }).catch(() => undefined)
+    const after = unused && note?.sid === sid ? note : { ...mine, open: unused !== undefined }
+    await writeNote(place, after).catch(() => undefined)
   }
   return { release, wasClosed: note?.sid === sid && !note.open }
 }

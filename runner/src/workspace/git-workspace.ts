@@ -11,6 +11,7 @@ import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
 import { fullPath, joinPaths, listPaths, splitPaths } from './byte-paths.ts'
 import { carryPatterns, mayCarry } from './carry.ts'
+import type { Claim } from './claims.ts'
 import { Checkout, type Position } from './checkout.ts'
 import { NO_EXTRAS, readExtras, storeExtras, type Extras } from './extras.ts'
 import { diskError, type GitProgram } from './git-program.ts'
@@ -52,7 +53,7 @@ export interface GitWorkspaceOptions {
   carry: readonly string[]
   settings?: Pick<WorkspaceSettings, 'carry' | 'setup'>
   /** Gives back what the workspace holds, once it is closed. */
-  release?: () => Promise<void>
+  release?: Claim['release']
   /** The person's own folder: the session gave it back itself when it was last at work here. */
   wasClosed?: boolean
 }
@@ -260,6 +261,11 @@ export class GitWorkspace implements Workspace {
     this.#closing.abort(new BatonError('interrupted'))
     await Promise.all([this.#queue, this.#packing, this.ready])
     await this.#options.release?.()
+  }
+
+  /** It came to nothing: others may have the folder. */
+  async abandon(): Promise<void> {
+    await this.#options.release?.('unused')
   }
 
   /** Stores the present state. Equal states on equal commits give equal checkpoints. */

@@ -157,10 +157,15 @@ export async function restoreWorkspace(options: RestoreOptions): Promise<Opened>
     const present = await findPresent(here, settings, 'return')
     if (present) {
       const { workspace, repository } = present
-      if ((await workspace.knownCommit()) !== (checkpoint.state ?? checkpoint.commit)) {
-        await applyPacks(git, repository, packs, checkpoint)
+      try {
+        if ((await workspace.knownCommit()) !== (checkpoint.state ?? checkpoint.commit)) {
+          await applyPacks(git, repository, packs, checkpoint)
+        }
+        notices.push(...(await workspace.adopt(checkpoint)))
+      } catch (error) {
+        await workspace.abandon()
+        throw error
       }
-      notices.push(...(await workspace.adopt(checkpoint)))
       await markReady(here, place)
       return opened(here, { workspace, notices }, settings, place.inPlace, options.surroundings)
     }
