@@ -1,6 +1,7 @@
 /** Effect requests for programs of the script harness, and what comes back. */
 import { callDigest, EMPTY_CONVERSATION, extendConversation } from '@baton/shared/digest.ts'
-import type { EffectRequest, GuestMessage, Json, Message } from '@baton/shared/guest.ts'
+import type { EffectRequest, GuestMessage, Json, LlmResult, Message } from '@baton/shared/guest.ts'
+import type { Program } from './script-harness.ts'
 
 export const prompt = (id: number, steer = false): EffectRequest => ({
   ...{ id, kind: 'prompt', input: steer ? { steer } : {} },
@@ -46,3 +47,28 @@ export function resultOf(message: GuestMessage): Json {
   if (message.type !== 'outcome') return message.type
   return message.error ? { error: message.error.code } : (message.result ?? null)
 }
+
+/** The effect that has ended; 0: the message is about something else. */
+export const effectOf = (message: GuestMessage): number => (message.type === 'outcome' ? message.effect : 0)
+
+/** Collects `count` messages after some asks and tells what came, in order. */
+export const collecting = (asks: EffectRequest[], count: number): Program =>
+  function* () {
+    let message = yield {}
+    message = yield { ask: asks }
+    const came: Json[] = []
+    for (let i = 0; i < count; i++) {
+      came.push([effectOf(message), resultOf(message)])
+      if (i < count - 1) message = yield {}
+    }
+    yield { ask: [emit(100, came), prompt(101)] }
+    return null
+  }
+
+/** What a model answers. */
+export const answer = (text: string): LlmResult => ({
+  content: [{ type: 'text', text }],
+  stop_reason: 'end_turn',
+  model: 'm',
+  usage: { input_tokens: 1, output_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0 },
+})
