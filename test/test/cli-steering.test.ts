@@ -105,3 +105,16 @@ describe('new', () => {
     expect(JSON.parse(output)).toMatchObject({ runner: 'laptop', started: true })
   })
 })
+
+describe('attach', () => {
+  it('V4: in lines ends with the session, of which nothing more can come', async () => {
+    const sid = await cluster.client.start({ prefer: laptop.id }, { agent: 'toy', workspace: cluster.repo })
+    const during = await cluster.ground.baton(['attach', sid, '--plain', '--data', laptop.data])
+    expect(await during.exit).toMatchObject({ code: 0 })
+    expect(during.output).toContain('The agent has ended.')
+    const { code, output } = await baton('attach', sid, '--json')
+    expect(code).toBe(0)
+    const last = JSON.parse(output.trim().split('\n').at(-1) ?? '') as unknown
+    expect(last).toMatchObject({ kind: 'lease', lease: { change: 'released' } })
+  })
+})

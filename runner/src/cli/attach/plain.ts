@@ -4,6 +4,7 @@
  */
 import { createInterface } from 'node:readline'
 import { BatonError, explain } from '@baton/shared/errors.ts'
+import type { SessionInfo } from '@baton/shared/protocol.ts'
 import { pendingApprovals } from '@baton/shared/view/transcript.ts'
 import { isTrueCall, questionOf } from '@baton/shared/view/call.ts'
 import type { Item } from '@baton/shared/view/items.ts'
@@ -28,6 +29,8 @@ export class PlainAttach {
   readonly #names: Map<string, string>
   readonly #json: boolean
   readonly #printed = new Set<string>()
+  /** Of a session that has ended. */
+  #lastSeq = Infinity
   readonly #ended = Promise.withResolvers<Ending>()
   readonly #input = createInterface({ input: process.stdin, terminal: false })
 
@@ -47,6 +50,20 @@ export class PlainAttach {
     view.onState((state) => {
       if (state.at === 'refused') this.end({ code: 1, error: new BatonError(state.code, state.message) })
     })
+    this.#hear(listed.sessions.find((session) => session.sid === sid))
+    view.onNotice((notice) => {
+      if (notice.t === 'session' && notice.session.sid === sid) this.#hear(notice.session)
+    })
+  }
+
+  #hear(session: SessionInfo | undefined): void {
+    if (session?.status === 'done' || session?.status === 'failed') this.#lastSeq = session.seq
+    this.#endIfOver()
+  }
+
+  /** Nothing more can come of a session that has ended: whoever reads along is done. */
+  #endIfOver(): void {
+    if (this.#live.transcript.seq >= this.#lastSeq) this.end({ code: 0 })
   }
 
   get ended(): Promise<Ending> {
@@ -65,6 +82,11 @@ export class PlainAttach {
   }
 
   #show(): void {
+    this.#print()
+    this.#endIfOver()
+  }
+
+  #print(): void {
     const { live } = { live: this.#live }
     if (live.refused) this.end({ code: 1, error: live.refused })
     for (const sent of live.outgoing) {
@@ -72,7 +94,7 @@ export class PlainAttach {
     }
     if (this.#json) return
     const { items } = live.transcript
-    for (const item of items) if (isWhole(item) && this.#once(item.id)) this.#print(item)
+    for (const item of items) if (isWhole(item) && this.#once(item.id)) this.#printItem(item)
     for (const approval of pendingApprovals(live.transcript)) {
       if (!live.isRead || !this.#once(`asks ${approval.effect}`)) continue
       const call = callLines(approval.name, approval.input, width(), [{ text: '  ' }])
@@ -89,7 +111,7 @@ export class PlainAttach {
     return true
   }
 
-  #print(item: Item): void {
+  #printItem(item: Item): void {
     const nameOf = (device: string): string => this.#names.get(device) ?? device.slice(0, 8)
     const lines = itemLines(item, {
       width: width(),
