@@ -173,6 +173,15 @@ function permissionIn(line: string): Permission {
   return permissionOf(call, 'full', [{ tool: 'bash', prefix: 'mark push', action: 'deny' }])
 }
 
+/** Nothing but what these rules allow may run, so nothing else may be hidden. */
+function isAllowedIn(line: string): boolean {
+  const call = { name: 'bash', access: 'run' as const, input: { command: line } }
+  const rules = ['echo', 'cat', ':', 'true', 'x', 'git'].map((prefix) => ({
+    ...{ tool: 'bash', prefix, action: 'allow' as const },
+  }))
+  return permissionOf(call, 'ask', rules) === 'allow'
+}
+
 /** Lines that bash says run what is denied, and that are allowed all the same. */
 function missed(
   make: (seed: number) => string,
@@ -184,7 +193,7 @@ function missed(
   return {
     ran: did.filter(Boolean).length,
     missed: lines
-      .filter((line, i) => did[i] && permissionIn(line) === 'allow')
+      .filter((line, i) => did[i] && (permissionIn(line) === 'allow' || isAllowedIn(line)))
       .map((line) => JSON.stringify(line)),
   }
 }

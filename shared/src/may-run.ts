@@ -89,8 +89,20 @@ function mayBeginWith(
     return isHidden || mentions(texts, wanted) ? 'maybe' : itself
   }
   if (rest.length > ARGUMENTS_MAX) return 'maybe'
+  // It only tells where the program is.
+  if (name === 'command' && /^-[vV]$/.test(rest[0]?.text ?? '')) return itself
   const inner = rest.map((word, i): Doubt => {
     if (!word.isSure) return 'maybe'
+    // What comes in stands there: as a command, or as a script for a shell.
+    if (word.text.includes('{}') && !/^-[iI]/.test(word.text)) {
+      const before = rest.slice(0, i).map(({ text }) => nameOf(text))
+      const isValue = /^-[iI]$/.test(before.at(-1) ?? '')
+      if (
+        before.some((text) => RUNNERS.has(text)) ||
+        (!isValue && before.every((text) => text.startsWith('-')))
+      )
+        return 'maybe'
+    }
     const own = nameOf(word.text)
     const from = rest.slice(i)
     // What is missing may come from the input, as with xargs.
@@ -177,17 +189,17 @@ const GIT = new Set([
 /** Settings that name no program. */
 const GIT_SETTING =
   /^(user\.(name|email)|(author|committer)\.\w+|color\.[\w.]+|advice\.\w+|init\.defaultbranch|(commit|tag)\.gpgsign|(pull|push|rebase|branch|safe|fetch)\.[\w.]+|core\.(autocrlf|safecrlf|quotepath|filemode|ignorecase|eol|abbrev|longpaths|bare)|remote\.[\w-]+\.(url|fetch)|diff\.(renames|algorithm|context|noprefix)|merge\.(conflictstyle|ff)|log\.\w+|gc\.auto)(=|$)/i
-/** Options by which a subcommand runs something. */
+/** Options by which a subcommand runs something; git takes them shortened. */
 const GIT_RUNS: { [subcommand: string]: RegExp } = {
-  archive: /^--(exec|remote)/,
+  archive: /^--(exe|rem)/,
   bisect: /^run$/,
-  clone: /^(-u|-c|--upload-pack|--config|--template)/,
-  fetch: /^--upload-pack/,
-  pull: /^--upload-pack/,
-  'ls-remote': /^(--upload-pack|--exec)/,
-  push: /^--(receive-pack|exec)/,
-  grep: /^(-[a-zA-Z]*O|--open)/,
-  rebase: /^(-[a-zA-Z]*x|--exec)/,
+  clone: /^(-u|-c|--u|--co|--te)/,
+  fetch: /^--upl/,
+  pull: /^--upl/,
+  'ls-remote': /^(--u|--exe)/,
+  push: /^--(rece|exe)/,
+  grep: /^(-[a-zA-Z]*O|--op)/,
+  rebase: /^(-[a-zA-Z]*x|--ex)/,
   submodule: /^foreach$/,
 }
 

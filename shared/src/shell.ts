@@ -358,9 +358,10 @@ class Reader {
   }
 }
 
-/** A brace that stands alone is a word of the shell's, not an expansion. */
+/** A brace that stands alone is a word of the shell's, not an expansion; nor is `{}`. */
 function isBrace(line: string, at: number): boolean {
   const char = line[at] ?? ''
+  if (line.slice(at, at + 2) === '{}' || line.slice(at - 1, at + 1) === '{}') return true
   const isAlone = !/\S/.test(line[at - 1] ?? ' ') && !/[^\s;]/.test(line[at + 1] ?? ' ')
   return (char === '{' || char === '}' || char === '[' || char === ']') && isAlone
 }
