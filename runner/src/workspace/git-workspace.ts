@@ -206,7 +206,7 @@ export class GitWorkspace implements Workspace {
       told.push(...(await this.#arrange(target, coming, { position, known, last })))
       await this.#remember(target)
       await rm(this.#telling, { force: true })
-      return told
+      return [...new Set(told)]
     })
   }
 

@@ -3,6 +3,7 @@
  * files only if they are still as they were when it looked: a save in between makes it refuse, and all begins again. A file that is
  * saved over and over, say a log, stays as it is.
  */
+import { existsSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { BatonError } from '@baton/shared/errors.ts'
 import { fullPath, listPaths, shownPath } from './byte-paths.ts'
@@ -96,7 +97,7 @@ async function makeWay(
   const changed = new Set(await shadow.differing(tree, goal))
   const moves = large
     .filter(({ path }) => changed.has(path) && !moved.some((above) => `${path}/`.startsWith(`${above}/`)))
-    .map(({ path }) => ({ path, place: `${path}.kept-${Date.now()}` }))
+    .map(({ path }) => ({ path, place: freeName(root, path) }))
   return {
     told: moves.map(
       ({ path, place }) =>
@@ -106,6 +107,11 @@ async function makeWay(
       for (const { path, place } of moves) await rename(fullPath(root, path), fullPath(root, place))
     },
   }
+}
+
+/** The same again after a kill, so that what was noted before it stays true. */
+function freeName(root: string, path: string): string {
+  for (let n = 1; ; n++) if (!existsSync(fullPath(root, `${path}.kept-${n}`))) return `${path}.kept-${n}`
 }
 
 function leftAlone({ kind, commit }: Checkpoint, busy: readonly string[]): string {

@@ -126,7 +126,7 @@ export async function openWorkspace(options: OpenOptions): Promise<Opened> {
     top: repository.top,
     carry: settings.carry,
   })
-  const workspace = await createWorkTree(here, repository, first.commit, settings)
+  const { workspace } = await createWorkTree(here, repository, first.commit, settings)
   await workspace.fill(first.tree, first.carried)
   await workspace.settle(first.head, first.large)
   await markReady(here, { root: here.root, inPlace: false, kind: 'git' })
@@ -176,7 +176,7 @@ export async function restoreWorkspace(options: RestoreOptions): Promise<Opened>
   if (checkpoint.kind === 'folder') {
     const repository = await storeOf(here, formatOf(checkpoint))
     await applyPacks(git, repository, packs, checkpoint)
-    await makeRoom(here)
+    notices.push(...(await makeRoom(here)))
     await mkdir(here.root, { recursive: true })
     const workspace = await GitWorkspace.attach(
       withSettings({ ...here, repository, inPlace: false }, carried),
@@ -190,7 +190,9 @@ export async function restoreWorkspace(options: RestoreOptions): Promise<Opened>
   const repository = await chooseRepository(here, clone, packs, checkpoint)
   await applyPacks(git, repository, packs, checkpoint)
   const settings = await wanted(repository)
-  const workspace = await createWorkTree(here, repository, checkpoint.head || checkpoint.commit, settings)
+  const made = await createWorkTree(here, repository, checkpoint.head || checkpoint.commit, settings)
+  const { workspace } = made
+  notices.push(...made.notices)
   await workspace.fill(checkpoint.tree)
   notices.push(...(await workspace.arrive(checkpoint)))
   await markReady(here, { root: here.root, inPlace: false, kind: 'git' })
@@ -315,8 +317,8 @@ async function createWorkTree(
   repository: Repository,
   commit: string,
   settings: WorkspaceSettings,
-): Promise<GitWorkspace> {
-  await makeRoom(here)
+): Promise<Opened> {
+  const notices = await makeRoom(here)
   await mkdir(join(here.data, 'worktrees'), { recursive: true })
   const args = ['worktree', 'add', '--force', '--no-checkout', '--detach', here.root, commit]
   await here.git.bytes(args, { cwd: repository.common, env: identity() })
@@ -324,7 +326,7 @@ async function createWorkTree(
   if (!linked) throw new BatonError('internal', `git made no work tree at ${here.root}.`)
   const workspace = await GitWorkspace.attach(withSettings({ ...here, ...linked, inPlace: false }, settings))
   await workspace.begin()
-  return workspace
+  return { workspace, notices }
 }
 
 /** The repository of a folder of this machine, if it is one. */

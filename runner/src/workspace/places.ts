@@ -37,14 +37,20 @@ export async function readPlace(here: Here): Promise<Place | undefined> {
   return stage === 'ready' ? { root: here.root, inPlace: false, kind: 'git' } : undefined
 }
 
-/** How far the making of a work tree got: a half-made one is never taken for whole, and nobody has worked in it. */
-export async function makeRoom(here: Here): Promise<void> {
+/**
+ * How far the making of a work tree got: a half-made one is never taken for whole, and nobody has worked in it. Returns sentences for the
+ * person.
+ */
+export async function makeRoom(here: Here): Promise<string[]> {
   const isHalfMade = existsSync(join(here.shadow, 'making'))
   if (isHalfMade) await rm(here.root, { recursive: true, force: true })
-  else await moveAside(here.root)
+  const kept = isHalfMade ? undefined : await moveAside(here.root)
   await rm(here.shadow, { recursive: true, force: true })
   await mkdir(here.shadow, { recursive: true })
   await writeFile(join(here.shadow, 'making'), '')
+  return kept === undefined
+    ? []
+    : [`What was in ${here.root}, and is not known to be the session's, is kept in ${kept}.`]
 }
 
 export async function markReady(here: Here, place: Place): Promise<void> {
