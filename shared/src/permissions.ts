@@ -140,6 +140,8 @@ function beginsWith({ words }: ShellCommand, prefix: string | undefined): boolea
   const added = words.slice(wanted.length).map(({ text }) => text)
   if (wanted.length === 0 || !wanted.every((word, i) => words[i]?.text === word)) return false
   if (named && added.length > 0 && (EACH_COUNTS.has(program) || EACH_COUNTS.has(second))) return false
+  // Whatever a setting says git runs.
+  if (program === 'git' && second === '' && added.some((text) => text.startsWith('-c'))) return false
   return HARMLESS.has(program) || !added.some((text) => WIDENING.test(text))
 }
 

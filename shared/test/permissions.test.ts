@@ -336,6 +336,13 @@ describe('B4: for addresses, a prefix is a host or a folder of one', () => {
   })
 })
 
+it('B5: a rule for all of git does not cover settings on the line', () => {
+  const rules = [allow('bash', 'git')]
+  expect(permissionOf(bash('git push origin x'), 'ask', rules)).toBe('allow')
+  expect(permissionOf(bash('git -C a -c alias.p=!evil p'), 'ask', rules)).toBe('ask')
+  expect(permissionOf(bash('git --config-env=alias.p=X p'), 'ask', rules)).toBe('ask')
+})
+
 describe('the rule that "always" offers', () => {
   test.each([
     ['npm test -- a', 'npm test'],
@@ -389,6 +396,7 @@ describe('the rule that "always" offers', () => {
     ['tree src', 'tree -o src/a.ts'],
     ['date -u', 'date -s x'],
     ['make test', 'make test SHELL=./evil'],
+    ['git --version', 'git -c alias.p=!evil p'],
     ['rm build/x', 'rm build/x src'],
     ['uniq a', 'uniq a src/index.ts'],
   ])('B5: %s does not cover %s', (shown, other) => {
