@@ -123,16 +123,10 @@ describe('append', () => {
 
   test('J13: what an entry keeps of earlier ones lives as long as its own, and is not read (F28, F61)', async () => {
     const put = (name: string): Promise<string> => putBlob(runner, sid, name)
-    const [base = '', ...deltas] = [
-      await put('base'),
-      await put('a'),
-      await put('b'),
-      await put('c'),
-      await put('d'),
-    ]
+    const [base, a] = [await put('base'), await put('a')]
+    const [b, c, d] = [await put('b'), await put('c'), await put('d')]
     const look = lookInto(redis)
     const exists = (hash: string): Promise<number> => look.exists(blobKey(sid, hash))
-    const [a = '', b = '', c = '', d = ''] = deltas
     // The last one is a whole snapshot again, and keeps those before it.
     const written = [
       [[base], []],

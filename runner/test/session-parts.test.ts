@@ -8,12 +8,13 @@ import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectRequest, Json, LlmInput, Message } from '@baton/shared/guest.ts'
 import { newAccount, newDevice, signDecision } from '@baton/shared/keys.ts'
 import type { BlobStore } from '@baton/shared/blobs.ts'
-import type { Entry } from '@baton/shared/protocol.ts'
+import type { Command, Entry } from '@baton/shared/protocol.ts'
 import { place, sealJson } from '@baton/shared/seal.ts'
 import { recentBlobs } from '../src/daemon/recent-blobs.ts'
 import type { Book } from '../src/session/book.ts'
 import { Checkpoints } from '../src/session/checkpoints.ts'
 import { Departure } from '../src/session/departure.ts'
+import { Inbox } from '../src/session/inbox.ts'
 import { Journal, notice, type Draft } from '../src/session/journal.ts'
 import type { Lease, SessionOptions } from '../src/session/options.ts'
 import { Conversations } from '../src/session/conversations.ts'
@@ -90,6 +91,32 @@ describe('what came with the claim', () => {
   it('L8, I9: is believed no more than what is read: an entry moved to another place does not open', async () => {
     const journal = journalOf([said(4, 3)], [])
     await expect(journal.at(4, 'event')).rejects.toMatchObject({ code: 'cannot-open' })
+  })
+})
+
+describe('the inbox of a session that was just claimed', () => {
+  const commands = (...ns: number[]): Command[] =>
+    ns.map((n) => ({ n, id: `command-${n}`, kind: 'stop', at: 0, device: 'd', body: '' }))
+  const numbers = (list: Command[]): number[] => list.map(({ n }) => n)
+  const [third] = commands(3) as [Command]
+
+  it('Q1: what is told of before it was read waits for what was sent earlier', () => {
+    const inbox = new Inbox()
+    for (const command of commands(1)) inbox.add(command)
+    // The notice of the second one came before there was anybody to hear it.
+    expect(inbox.hear(third)).toEqual([])
+    expect(numbers(inbox.waiting())).toEqual([1])
+    expect(numbers(inbox.whole(commands(1, 2)))).toEqual([2, 3])
+  })
+
+  it('I6: what was heard of is told once, waiting or taken', () => {
+    const inbox = new Inbox()
+    for (const command of commands(1, 2)) inbox.add(command)
+    inbox.take(commands(1)[0] as Command)
+    expect(inbox.whole(commands(1, 2))).toEqual([])
+    expect(numbers(inbox.hear(third))).toEqual([3])
+    inbox.add(third)
+    expect(inbox.hear(third)).toEqual([])
   })
 })
 

@@ -11,14 +11,30 @@ import type { SessionState } from './state.ts'
 export class Inbox {
   readonly #waiting = new Map<number, Command>()
   readonly #taken = new Set<number>()
+  /** Told of before the whole inbox was read: what was sent before them may be missing, so they wait for it. */
+  #early: Command[] | undefined = []
 
   add(command: Command): void {
     if (!this.#taken.has(command.n)) this.#waiting.set(command.n, command)
   }
 
-  /** Nothing was heard of it yet. */
-  isNew({ n }: Command): boolean {
-    return !this.#taken.has(n) && !this.#waiting.has(n)
+  /** The relay told of one. Gives what can be added now. */
+  hear(command: Command): Command[] {
+    if (!this.#early) return this.#new([command])
+    this.#early.push(command)
+    return []
+  }
+
+  /** The whole inbox, as it was read after the claim. Gives what can be added now. */
+  whole(commands: readonly Command[]): Command[] {
+    const early = this.#early ?? []
+    this.#early = undefined
+    return this.#new([...commands, ...early])
+  }
+
+  /** Those that nothing was heard of yet. */
+  #new(commands: Command[]): Command[] {
+    return commands.filter(({ n }) => !this.#taken.has(n) && !this.#waiting.has(n))
   }
 
   /** In order of number. */

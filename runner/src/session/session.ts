@@ -52,8 +52,6 @@ export class Session {
   readonly #book: Book
   readonly #effects: Effects
   readonly #inbox = new Inbox()
-  /** Commands that were told of before the whole inbox was: what was sent before them may be missing. */
-  #early: Command[] | undefined = []
   #live: Live | undefined
   #busy = false
   #leave: Leaving | undefined
@@ -99,8 +97,7 @@ export class Session {
 
   /** A command arrived in the inbox. */
   command(command: Command): void {
-    if (this.#early) this.#early.push(command)
-    else this.#tell([command])
+    this.#tell(this.#inbox.hear(command))
   }
 
   /** Lets the session go: to another runner, or because this one ends. Asked again, it hurries. `run` resolves when it is done. */
@@ -170,11 +167,10 @@ export class Session {
       if (moving) happened('arrival', { blackout_ms: waited_ms + performance.now() - this.#claimed_at })
     }
     // What came with the claim is all that there was then: no need to wait for the same again.
-    for (const command of lease.commands ?? (await inbox)) this.#inbox.add(command)
-    inbox.then(
-      (commands) => this.#tell(commands.filter((command) => this.#inbox.isNew(command))),
-      (error: unknown) => this.#mailbox.post({ t: 'broke', error }),
-    )
+    if (!lease.commands) await inbox
+    const later = this.#mailbox.drain((item) => item.t === 'commands').flatMap(({ commands }) => commands)
+    for (const command of [...(lease.commands ?? []), ...later]) this.#inbox.add(command)
+    inbox.catch((error: unknown) => this.#mailbox.post({ t: 'broke', error }))
     while (this.#departure.ending === undefined) {
       try {
         await this.#advance()
@@ -189,12 +185,10 @@ export class Session {
   }
 
   /** Asked after the claim, so that nothing is missed which was told of before there was anybody here to hear it. */
-  async #readInbox(): Promise<Command[]> {
+  async #readInbox(): Promise<void> {
     const { link } = this.#options
     const { commands } = await steady(link, this.#gone.signal, () => link.ask('inbox', { sid: this.sid }))
-    const all = [...commands, ...(this.#early ?? [])]
-    this.#early = undefined
-    return all
+    this.#tell(this.#inbox.whole(commands))
   }
 
   #tell(commands: Command[]): void {
