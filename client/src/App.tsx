@@ -8,13 +8,14 @@ import { TabBar } from './parts/TabBar.tsx'
 import { UpdateBar } from './parts/UpdateBar.tsx'
 import { route } from './router.ts'
 import { Pair } from './screens/Pair.tsx'
-import { Runners } from './screens/Runners.tsx'
 import { Sessions } from './screens/Sessions.tsx'
 
 // Not needed for the first picture; fetched right after it, so that the first tap does not wait.
 const session = () => import('./screens/Session.tsx')
 const settings = () => import('./screens/Settings.tsx')
+const runners = () => import('./screens/Runners.tsx')
 const Session = lazy(() => session().then((module) => ({ default: module.Session })))
+const Runners = lazy(() => runners().then((module) => ({ default: module.Runners })))
 const Settings = lazy(() => settings().then((module) => ({ default: module.Settings })))
 
 export function App(): ReactElement {
@@ -55,7 +56,9 @@ function Inside({ paired }: { paired: Extract<Entrance, { at: 'paired' }> }): Re
 
   useEffect(() => {
     // Failing here is no harm: the screen itself asks again.
-    session().then(settings, () => undefined)
+    session()
+      .then(runners)
+      .then(settings, () => undefined)
   }, [])
 
   const in_session = at.at === 'session'

@@ -16,7 +16,7 @@ import { PHOTOS_MAX, type Photo } from '../store/photos.ts'
 import { Icon } from './icons.tsx'
 import { useMedia, usePaired, useRemoved } from './hooks.ts'
 import { DraftPhotos } from './Photos.tsx'
-import { unkeptWords } from './Unkept.tsx'
+import { unkeptWords } from './unkept-words.ts'
 
 /**
  * The text a person types: kept as a draft on every keystroke (F15), given away only when `onSend` has made it durable.

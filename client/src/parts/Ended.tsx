@@ -4,7 +4,7 @@ import type { LastUsed } from '../store/db.ts'
 import { NEW_SESSION } from '../store/drafts.ts'
 import type { Photo } from '../store/photos.ts'
 import { usePaired } from './hooks.ts'
-import { unkeptWords } from './Unkept.tsx'
+import { unkeptWords } from './unkept-words.ts'
 
 /**
  * Stands in the composer's place when a session takes no more prompts. A draft that was there stays, and goes into the new

@@ -2,7 +2,7 @@ import { useState, type ReactElement } from 'react'
 import { move } from '../net/commands.ts'
 import { homecomings, homecomingWords, type Homecoming } from '../store/home.ts'
 import { useCell, usePaired, useRemoved, useRunners } from './hooks.ts'
-import { unkeptWords } from './Unkept.tsx'
+import { unkeptWords } from './unkept-words.ts'
 
 /** A runner is back from its sleep: offers to bring home what went on elsewhere meanwhile. */
 export function HomeBar(): ReactElement | null {

@@ -8,7 +8,7 @@ import { usePaired } from './hooks.ts'
 import { NoteForm } from './NoteForm.tsx'
 import { Sheet } from './Sheet.tsx'
 import { TodoForm } from './TodoForm.tsx'
-import { unkeptWords } from './Unkept.tsx'
+import { unkeptWords } from './unkept-words.ts'
 
 /** Queues a change of a document; resolves with the command's id once it is durable here. */
 export type SaveNote = (change: { name: string; version: number; value: Json }) => Promise<string>

@@ -1,7 +1,7 @@
-import { explain } from '@baton/shared/errors.ts'
 import type { ReactElement } from 'react'
 import type { NewOutboxItem } from '../store/outbox.ts'
 import { NAMES } from './Queue.tsx'
+import { unkeptWords } from './unkept-words.ts'
 
 /** What a tap meant and this browser could not store: it was not sent, and nothing else will try it. */
 export interface UnkeptTap {
@@ -34,9 +34,4 @@ export function Unkept({
       </div>
     </div>
   )
-}
-
-/** What happened and what to do when IndexedDB refuses: it is full, or was closed under the page. */
-export function unkeptWords(error: unknown, what = 'Not kept'): string {
-  return `${what}: this browser could not store it. Free some space or reload the page, then try again. (${explain(error)})`
 }
