@@ -153,7 +153,7 @@ describe('K9: a machine is made ready', () => {
  */
 const HALF_WAY = `#!/bin/bash
 real=REAL; at=AT
-if [[ -e $at/trigger && " $* " == *" read-tree --reset -u "* ]]; then
+if [[ -e $at/trigger && " $* " == *" read-tree -m -u "* ]]; then
   mv "$at/trigger" "$at/fired"
   tree="\${@: -1}"; before=()
   for arg in "$@"; do [[ $arg == read-tree ]] && break; before+=("$arg"); done

@@ -1,4 +1,3 @@
-// Being mended by another engineer until 23:20 (files of persons in the way of a checkpoint): leave this file and its folder alone until then.
 /**
  * One session's files at one runner: checkpoints taken from them, and checkpoints brought into them. With a checkout they are a work
  * tree of a git repository; without one a plain folder, of which only the shadow knows.
