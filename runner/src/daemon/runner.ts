@@ -1,18 +1,18 @@
 /** A runner: announces itself, takes offers, holds sessions, and lets them all go when it ends. */
 import { hostname } from 'node:os'
-import { Backoff } from '@baton/shared/backoff.ts'
 import type { ConnectionState } from '@baton/shared/connection.ts'
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { RunnerAbout } from '@baton/shared/journal.ts'
-import { accountKey, poolTag, type Account, type Device } from '@baton/shared/keys.ts'
+import { poolTag, type Account, type Device } from '@baton/shared/keys.ts'
 import type { Notice, SessionInfo } from '@baton/shared/protocol.ts'
-import { place, sealJson } from '@baton/shared/seal.ts'
 import { happened } from '../happenings.ts'
 import type { SessionOptions } from '../session/options.ts'
 import { moment, type Moment } from '../power/moment.ts'
 import { Session } from '../session/session.ts'
 import { SavingTurns } from '../session/urgency.ts'
+import { Announcing } from './announcing.ts'
 import { Away } from './away.ts'
+import { Later } from './later.ts'
 import { Leases } from './leases.ts'
 import { Link } from './link.ts'
 
@@ -37,9 +37,6 @@ export interface RunnerOptions {
 
 /** A lost notice costs at most this. */
 const POLL_MS = 10_000
-/** How soon a session is tried again that could not be continued here. */
-const LATER = { base_ms: 1_000, cap_ms: 120_000 }
-const ANNOUNCE_AGAIN_MS = 1_000
 /** The relay says again with every sweep, which is once a second, that others wait for room. */
 const CROWDED_MS = 2_500
 const TURN_MS = 30_000
@@ -49,9 +46,6 @@ const AWAY_SETTLES_MS = 200
 const FINISH_SHARE = 0.4
 /** How many save at once: more would all be late on a slow disk, fewer leave a fast one idle. */
 const SAVING_AT_ONCE = 3
-/** A relay that lives knows by then that nothing is to be offered to this runner any more. */
-const SAY_MS = 500
-
 export class Runner {
   readonly #options: RunnerOptions
   readonly #turn_ms: number
@@ -65,15 +59,14 @@ export class Runner {
   readonly #passed = new Set<string>()
   /** Sessions that this runner, as it is, can't continue. */
   readonly #unfit = new Set<string>()
-  /** Those that could not be continued here, until when others have the chance, and what was told (F20, F75). */
-  readonly #later = new Map<string, { backoff: Backoff; not_before: number; told: string }>()
+  /** Those that could not be continued here, for now. */
+  readonly #later = new Later()
   readonly #revoked = new Set<string>()
   readonly #tags: string[]
   readonly #poll: ReturnType<typeof setInterval>
   readonly #away: Away
+  readonly #announcing: Announcing
   #awayTimer: ReturnType<typeof setTimeout> | undefined
-  /** Counts what this runner says of itself: only the newest is said again when it got lost. */
-  #announcement = 0
   /** How many sessions wait for room here, and until when to believe it. */
   #crowd = 0
   #crowded_until = 0
@@ -91,6 +84,11 @@ export class Runner {
       about: { name, kind: options.pools.length > 0 ? 'cloud' : 'laptop' },
       onState: (state) => this.#onState(state),
       onNotice: (notice) => this.#onNotice(notice),
+    })
+    this.#announcing = new Announcing({
+      ...{ runner: options, link: this.#link, tags: this.#tags, away: this.#away },
+      capacity: () => this.#capacity,
+      onRevoked: (id) => this.#revoked.add(id),
     })
     this.#leases = new Leases(this.#link, () => this.#link.connection.nudge())
     this.#poll = setInterval(() => this.#pollInboxes(), POLL_MS)
@@ -125,7 +123,7 @@ export class Runner {
     if (this.#link.connection.state.at === 'closed') this.#link.connection.start()
     else {
       this.lookAgain()
-      void this.#announce()
+      void this.#announcing.announce()
     }
   }
 
@@ -141,7 +139,7 @@ export class Runner {
   get numbers(): { held: number; capacity: number; waiting: number; connected: boolean } {
     return {
       held: this.#sessions.size,
-      capacity: this.#isLeaving ? 0 : this.#options.capacity,
+      capacity: this.#capacity,
       waiting: performance.now() < this.#crowded_until ? this.#crowd : 0,
       connected: this.#link.connection.state.at === 'open',
     }
@@ -158,69 +156,23 @@ export class Runner {
   #onState(state: ConnectionState): void {
     this.#options.onState?.(state)
     if (state.at !== 'open') return
-    void this.#announce()
+    void this.#announcing.announce()
     this.#leases?.renew()
     this.#pollInboxes()
-  }
-
-  /** First who is revoked and what is away, then offers; again until both are answered or there is something newer to say. */
-  async #announce(): Promise<void> {
-    const announcement = ++this.#announcement
-    const connected = this.#link.connection.state
-    while (this.#announcement === announcement && this.#link.connection.state === connected) {
-      try {
-        const { devices, sessions } = await this.#link.ask('list', {})
-        for (const known of devices) if (known.revoked) this.#revoked.add(known.device)
-        for (const session of sessions) this.#away.see(session)
-        await this.#serve()
-        void this.#storeEngine()
-        return
-      } catch (error) {
-        if (connected.at !== 'open') return
-        this.#options.log(`could not announce, trying again: ${explain(error)}`)
-        await new Promise((resolve) => setTimeout(resolve, ANNOUNCE_AGAIN_MS))
-      }
-    }
-  }
-
-  /** So that a session which begins here is not bound to runners of this version. */
-  async #storeEngine(): Promise<void> {
-    const { engine } = this.#options.hands
-    if (!engine) return
-    try {
-      await this.#link.engines.put(engine.bytes)
-    } catch (error) {
-      this.#options.log(`the engine is not stored: ${explain(error)}`)
-    }
-  }
-
-  /** Says what this runner is and for how much it has room: for nothing while it lets go. */
-  async #serve(): Promise<void> {
-    const { name, pools, workspaces, account, device, hands } = this.#options
-    const away = this.#away.sids
-    const about: RunnerAbout = {
-      ...{ name, pools, workspaces, model: hands.model.name },
-      ...(hands.model.models ? { models: [...hands.model.models] } : {}),
-      platform: `${process.platform} ${process.arch}`,
-      ...(away.length > 0 ? { away } : {}),
-    }
-    const body = sealJson(accountKey(account), about, place.runner(device.id))
-    const capacity = this.#isLeaving ? 0 : this.#options.capacity
-    await this.#link.ask('serve', { capacity, tags: this.#tags, body })
   }
 
   get #isLeaving(): boolean {
     return this.#draining || this.#asleep
   }
 
+  get #capacity(): number {
+    return this.#isLeaving ? 0 : this.#options.capacity
+  }
+
   async #letAllGo(within_ms: number): Promise<void> {
     const { log } = this.#options
-    this.#announcement++
     // The relay hears of it first, so that what is given back is offered to others at once.
-    await Promise.race([
-      this.#serve().catch(() => undefined),
-      new Promise((resolve) => setTimeout(resolve, Math.min(SAY_MS, within_ms))),
-    ])
+    await this.#announcing.leave(within_ms)
     const turns = new SavingTurns(SAVING_AT_ONCE, this.#sessions.size)
     for (const { session } of this.#sessions.values()) {
       session.leave({ why: 'shutdown', within_ms: within_ms * FINISH_SHARE, turns })
@@ -266,14 +218,14 @@ export class Runner {
   #see(session: SessionInfo): void {
     if (!this.#away.see(session) || this.#isLeaving) return
     clearTimeout(this.#awayTimer)
-    this.#awayTimer = setTimeout(() => void this.#announce(), AWAY_SETTLES_MS)
+    this.#awayTimer = setTimeout(() => void this.#announcing.announce(), AWAY_SETTLES_MS)
   }
 
   #offered(sid: string): void {
     happened('offer', {})
     const taken = this.#sessions.size + this.#claiming.size
     const present = this.#sessions.get(sid)
-    if (this.#unfit.has(sid) || performance.now() < (this.#later.get(sid)?.not_before ?? 0)) return
+    if (this.#unfit.has(sid) || this.#later.isTooEarly(sid)) return
     if (present?.session.isReleased) this.#wanted.add(sid)
     if (present || this.#isLeaving || this.#claiming.has(sid)) return
     if (taken >= this.#options.capacity) {
@@ -312,8 +264,8 @@ export class Runner {
         this.#options.log(`${sid} ${ending}`)
         happened('ending', { how: ending })
         if (ending === 'unfit') this.#unfit.add(sid)
-        if (ending === 'later') this.#putOff(sid)
-        else this.#later.delete(sid)
+        if (ending === 'later') this.#later.putOff(sid)
+        else this.#later.forget(sid)
         if (ending === 'lost' || this.#isLeaving)
           this.#away.left(sid, epoch, ending === 'lost' ? 'lost' : 'released')
         if (this.#wanted.delete(sid)) this.#offered(sid)
@@ -325,21 +277,6 @@ export class Runner {
     if (this.#isLeaving) session.leave({ why: 'shutdown', within_ms: 0 })
   }
 
-  /** What stands in the way may pass: the relay offers the session again, and once its time has come it is taken. */
-  #putOff(sid: string): void {
-    const later = this.#later.get(sid)
-    if (later) later.not_before = performance.now() + later.backoff.next()
-  }
-
-  /** Told once, however often it is tried. */
-  #isNews(sid: string, words: string): boolean {
-    const later = this.#later.get(sid) ?? { backoff: new Backoff(LATER), not_before: 0, told: '' }
-    this.#later.set(sid, later)
-    const isNews = later.told !== words
-    later.told = words
-    return isNews
-  }
-
   #sessionOptions(): SessionOptions {
     const { account, device, hands, log } = this.#options
     return {
@@ -347,7 +284,7 @@ export class Runner {
       ...{ link: this.#link, account, device: device.id, tags: this.#tags },
       isRevoked: (id) => this.#revoked.has(id),
       isCrowded: () => performance.now() < this.#crowded_until,
-      isNews: (sid, words) => this.#isNews(sid, words),
+      isNews: (sid, words) => this.#later.isNews(sid, words),
       log: (sid, message) => log(`${sid} ${message}`),
     }
   }
