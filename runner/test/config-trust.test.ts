@@ -37,6 +37,7 @@ const SOURCE = fileURLToPath(new URL('../src/', import.meta.url))
  */
 function runner(code: string): string[] {
   const whole = `
+    (await import('node:module')).enableCompileCache()
     const { createHands } = await import(${JSON.stringify(`${SOURCE}daemon/hands.ts`)})
     const { Trust } = await import(${JSON.stringify(`${SOURCE}config/trust.ts`)})
     const [data, project] = process.argv.slice(1)
