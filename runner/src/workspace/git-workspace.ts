@@ -2,40 +2,28 @@
  * One session's files at one runner: checkpoints taken from them, and checkpoints brought into them. With a checkout they are a work
  * tree of a git repository; without one a plain folder, of which only the shadow knows.
  */
-import { existsSync } from 'node:fs'
-import { mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
+import { mkdir, rmdir } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
-import { fullPath, joinPaths, listPaths, splitPaths } from './byte-paths.ts'
-import { carryPatterns, mayCarry } from './carry.ts'
+import { fullPath, listPaths } from './byte-paths.ts'
 import type { Claim } from './claims.ts'
 import { Checkout, type Position } from './checkout.ts'
-import { NO_EXTRAS, readExtras, storeExtras, type Extras } from './extras.ts'
-import { diskError, type GitProgram } from './git-program.ts'
+import { NO_EXTRAS, readExtras, type Extras } from './extras.ts'
+import type { GitProgram } from './git-program.ts'
 import { Keeper } from './keeper.ts'
-import { layOut, type Present, type Site } from './lay-out.ts'
+import { layOut, type Site } from './lay-out.ts'
 import { Left } from './left.ts'
 import { RefKeeper } from './made-refs.ts'
+import { isSame, Notes, type Known } from './notes.ts'
 import { isUnderWay, ownStateOf } from './own-state.ts'
 import { makePack } from './packs.ts'
-import { writeRecord } from './records.ts'
 import type { Repository } from './repository.ts'
 import type { WorkspaceSettings } from './settings.ts'
-import { Shadow, stampOf, type Stored } from './shadow.ts'
+import { Shadow } from './shadow.ts'
 import type { Large } from './sizes.ts'
+import { Taking } from './taking.ts'
 import type { Checkpoint, PackFile, Workspace, WorkspaceAbout } from './workspace.ts'
-
-const KnownCheckpoint = v.object({
-  kind: v.optional(v.picklist(['git', 'folder', 'virtual']), 'git'),
-  commit: v.string(),
-  tree: v.string(),
-  head: v.string(),
-  branch: v.string(),
-  state: v.optional(v.string()),
-})
-type Known = v.InferOutput<typeof KnownCheckpoint>
 
 export interface GitWorkspaceOptions {
   git: GitProgram
@@ -68,15 +56,10 @@ export class GitWorkspace implements Workspace {
   readonly #keeper: Keeper
   readonly #left: Left
   readonly #closing = new AbortController()
-  /** The last checkpoint that was taken here or came here, and the last of these that the journal is known to hold. */
+  readonly #notes: Notes
+  readonly #taking: Taking
+  /** The last checkpoint that was taken here or came here. */
   #last: Known | undefined
-  #safe: Known | undefined
-  #headDate: { head: string; seconds: string } | undefined
-  #index: { stamp: string; paths: ReadonlySet<string> } | undefined
-  #commit: { basis: string; oid: string } | undefined
-  #state: { key: string; oid: string | undefined } | undefined
-  #carried: string[] | undefined
-  #modules: string[] = []
   #packs = 0
   #queue: Promise<unknown> = Promise.resolve()
   #packing: Promise<unknown> = Promise.resolve()
@@ -90,6 +73,12 @@ export class GitWorkspace implements Workspace {
     this.#refs = this.#checkout && new RefKeeper(this.#checkout, options.sid, options.shadow)
     this.#shadow = new Shadow({ ...options, dir: options.shadow })
     this.#keeper = new Keeper(options, this.#shadow)
+    this.#notes = new Notes(options.shadow)
+    this.#taking = new Taking({
+      ...{ shadow: this.#shadow, keeper: this.#keeper, notes: this.#notes },
+      ...{ checkout: this.#checkout, refs: this.#refs, carry: options.carry },
+      ...(options.settings ? { settings: options.settings } : {}),
+    })
     this.#left = new Left(options.git, root, join(options.shadow, 'told'))
   }
 
@@ -114,7 +103,7 @@ export class GitWorkspace implements Workspace {
   /** Lays files into a folder that is empty. `carried`: ignored ones among them. `arrive` or `settle` does the rest. */
   fill(tree: string, carried: string[] = []): Promise<void> {
     return this.#alone(async () => {
-      await this.#setCarried(carried)
+      await this.#taking.setCarried(carried)
       await this.#shadow.lay(tree)
     })
   }
@@ -127,18 +116,18 @@ export class GitWorkspace implements Workspace {
     return this.#alone(async () => {
       this.#left.noteFirst(large)
       if (this.#checkout) await this.#checkout.move({ head, branch: await this.#checkout.freeBranch(head) })
-      const { checkpoint } = await this.#take()
+      const { checkpoint } = await this.#taking.take()
       await this.#keeper.pin(`refs/baton/${this.#options.sid}/start`, checkpoint.commit)
     })
   }
 
   checkpoint(): Promise<Checkpoint | undefined> {
     return this.#alone(async () => {
-      const { checkpoint, stored } = await this.#take()
+      const { checkpoint, stored } = await this.#taking.take()
       if (this.#last && isSame(this.#last, checkpoint)) return undefined
       await this.#pin(checkpoint)
       this.#last = checkpoint
-      await this.#left.note(stored.large, this.#modules)
+      await this.#left.note(stored.large, this.#taking.modules)
       return checkpoint
     })
   }
@@ -147,11 +136,11 @@ export class GitWorkspace implements Workspace {
     const { kind, commit, tree, head, branch, state } = checkpoint
     const known = { kind, commit, tree, head, branch, ...(state === undefined ? {} : { state }) }
     // Unwritten, it costs a branch too many one day, never a file.
-    await this.#alone(() => this.#note(known)).catch(() => undefined)
+    await this.#alone(() => this.#notes.setKnown(known)).catch(() => undefined)
   }
 
   async hold(): Promise<void> {
-    await writeFile(this.#holding, '').catch(() => undefined)
+    await this.#notes.setNewest()
   }
 
   left(): string[] {
@@ -173,9 +162,9 @@ export class GitWorkspace implements Workspace {
    */
   adopt(target: Checkpoint): Promise<string[]> {
     return this.#alone(async () => {
-      const known = await this.#known()
+      const known = await this.#notes.known()
       const restedHere = known !== undefined && isSame(known, target)
-      if (restedHere && existsSync(this.#holding)) return []
+      if (restedHere && this.#notes.isNewest) return []
       if (!(await this.#shadow.exists())) {
         await this.#shadow.list(known?.tree ?? target.tree).catch(() => this.#shadow.list(target.tree))
       }
@@ -185,13 +174,13 @@ export class GitWorkspace implements Workspace {
         // Lost, it is as if all of it were the person's.
         readExtras(this.#shadow, known?.state).catch(() => NO_EXTRAS),
       ])
-      const first = await this.#take()
+      const first = await this.#taking.take()
       if (restedHere && isSame(first.checkpoint, target)) {
         this.#last = target
-        await this.#note(target)
+        await this.#notes.setKnown(target)
         return []
       }
-      const told = await this.#untold()
+      const told = await this.#notes.untold()
       const own = ownStateOf(first.extras, [last, coming])
       if (own && this.inPlace && !restedHere && isUnderWay(own)) {
         const words = `${own.operation} is under way in ${this.root}, of which the session knows nothing: end or abort it`
@@ -201,17 +190,17 @@ export class GitWorkspace implements Workspace {
       const here = await layOut(this.#site(), target, known, first, told)
       const position = { head: here.checkpoint.head, branch: here.checkpoint.branch }
       await this.#setEmpty(here.extras.empty, coming.empty)
-      await this.#setCarried(coming.carried)
+      await this.#taking.setCarried(coming.carried)
       told.push(...(await this.#arrange(target, coming, { position, known, last })))
       await this.#remember(target)
-      await rm(this.#telling, { force: true })
+      await this.#notes.allTold()
       return [...new Set(told)]
     })
   }
 
   /** The person worked on while the session rested: the next checkpoint takes in what is here. */
   async #goOn(last: Checkpoint): Promise<string[]> {
-    const { checkpoint } = await this.#take()
+    const { checkpoint } = await this.#taking.take()
     this.#last = last
     const changed = await this.#shadow.differing(last.tree, checkpoint.tree)
     const told: string[] = []
@@ -233,7 +222,7 @@ export class GitWorkspace implements Workspace {
     return this.#alone(async () => {
       const extras = await readExtras(this.#shadow, checkpoint.state)
       await this.#setEmpty([], extras.empty)
-      await this.#setCarried(extras.carried)
+      await this.#taking.setCarried(extras.carried)
       const told = await this.#arrange(checkpoint, extras, { last: NO_EXTRAS })
       await this.#remember(checkpoint)
       return told
@@ -242,7 +231,7 @@ export class GitWorkspace implements Workspace {
 
   /** The last checkpoint of the journal that was taken here or came here. */
   async knownCommit(): Promise<string | undefined> {
-    const known = await this.#known()
+    const known = await this.#notes.known()
     return known && (known.state ?? known.commit)
   }
 
@@ -267,87 +256,6 @@ export class GitWorkspace implements Workspace {
     await this.#options.release?.('unused')
   }
 
-  /** Stores the present state. Equal states on equal commits give equal checkpoints. */
-  async #take(): Promise<Present> {
-    const { settings } = this.#options
-    const kind = this.#checkout ? 'git' : 'folder'
-    const [stored, position, look] = await Promise.all([this.#store(), this.#position(), this.#refs?.look()])
-    const carried = this.#carried ?? []
-    const [shown, extras] = await Promise.all([
-      this.#shadow.treeWithout(carried),
-      this.#extras(position, look, stored.empty, carried),
-    ])
-    const seconds = await this.#secondsOf(position.head)
-    const basis = `${shown} ${position.head}`
-    if (this.#commit?.basis !== basis) {
-      this.#commit = {
-        basis,
-        oid: await this.#keeper.commit(shown, position.head, 'baton checkpoint', seconds),
-      }
-    }
-    const commit = this.#commit.oid
-    const files = shown === stored.tree ? undefined : stored.tree
-    const key = keyOf(commit, files, extras)
-    if (this.#state?.key !== key) {
-      this.#state = { key, oid: await storeExtras(this.#shadow, extras, { commit, files, seconds }) }
-    }
-    const state = this.#state.oid
-    const checkpoint: Checkpoint = {
-      ...{ kind, commit, tree: stored.tree, ...position },
-      ...(state === undefined ? {} : { state }),
-      ...(settings === undefined ? {} : { settings }),
-    }
-    return { checkpoint, extras, stored }
-  }
-
-  /** The tree of all files, those included that only the session's own index lists (`git add -f`) and those that are carried. */
-  async #store(): Promise<Stored> {
-    await this.#readIndex()
-    this.#carried ??= await this.#noted()
-    const fresh = await this.#toCarry()
-    if (fresh.length > 0) await this.#shadow.include(fresh)
-    const stored = await this.#shadow.store()
-    const tracked = this.#index?.paths
-    const all = [...new Set([...this.#carried, ...fresh])].filter((path) => !tracked?.has(path)).toSorted()
-    if (all.join('\0') !== this.#carried.join('\0')) await this.#setCarried(all)
-    return stored
-  }
-
-  async #readIndex(): Promise<void> {
-    if (!this.#checkout) return
-    const stamp = await stampOf(join(this.#checkout.admin, 'index'))
-    if (stamp === this.#index?.stamp) return
-    const listed = await this.#checkout.indexPaths()
-    const stored = await this.#shadow.keepModules(new Set(listed.modules))
-    await this.#shadow.include(listed.all.filter((path) => !stored.has(path)))
-    await this.#shadow.sparse(listed.sparse.filter((path) => stored.has(path)))
-    this.#modules = listed.modules
-    this.#index = { stamp, paths: new Set(listed.all) }
-  }
-
-  async #toCarry(): Promise<string[]> {
-    const { carry } = this.#options
-    if (carry.length === 0) return []
-    return (await this.#shadow.ignored(carryPatterns(carry))).filter((path) => mayCarry(path, carry))
-  }
-
-  async #extras(
-    position: Position,
-    look: Awaited<ReturnType<RefKeeper['look']>> | undefined,
-    empty: string[],
-    carried: string[],
-  ): Promise<Extras> {
-    const checkout = this.#checkout
-    if (!checkout || !this.#refs || !look) return { ...NO_EXTRAS, empty, carried }
-    const operation = await checkout.operation()
-    const heading = operation.get('rebase-merge/head-name') ?? operation.get('rebase-apply/head-name')
-    const [staged, refs] = await Promise.all([
-      checkout.staged(position.head, this.#index?.stamp ?? ''),
-      this.#refs.made(look, position.branch, heading?.toString('utf8').trim()),
-    ])
-    return { staged, operation, refs, empty, carried }
-  }
-
   /** Index, HEAD, refs and operation as a checkpoint tells them. */
   async #arrange(
     target: Checkpoint,
@@ -370,35 +278,15 @@ export class GitWorkspace implements Workspace {
     return told
   }
 
-  async #position(): Promise<Position> {
-    return (await this.#checkout?.position()) ?? { head: '', branch: '' }
-  }
-
-  async #secondsOf(head: string): Promise<string> {
-    if (head === '') return '0'
-    if (this.#headDate?.head !== head) {
-      const seconds = await this.#shadow.text(['show', '-s', '--no-show-signature', '--format=%ct', head])
-      this.#headDate = { head, seconds }
-    }
-    return this.#headDate.seconds
-  }
-
   #site(): Site {
     return {
       root: this.root,
       shadow: this.#shadow,
       keeper: this.#keeper,
-      look: () => this.#take(),
-      cover: async (paths) => {
-        const covered = await this.#shadow.include(paths)
-        // As those that are carried: in no commit or branch.
-        if (covered.length > 0) await this.#setCarried([...(this.#carried ?? []), ...covered])
-        return covered.length > 0
-      },
+      look: () => this.#taking.take(),
+      cover: (paths) => this.#taking.cover(paths),
       // Whoever finds the files half laid out tells where the others are.
-      note: async (told) => {
-        if (told.length > 0) await writeRecord(this.#telling, JSON.stringify(told))
-      },
+      note: (told) => this.#notes.setUntold(told),
     }
   }
 
@@ -411,26 +299,9 @@ export class GitWorkspace implements Workspace {
       await mkdir(fullPath(this.root, path), { recursive: true }).catch(() => undefined)
   }
 
-  async #setCarried(paths: string[]): Promise<void> {
-    this.#carried = paths
-    await writeRecord(join(this.#options.shadow, 'carried'), joinPaths(paths))
-  }
-
-  async #noted(): Promise<string[]> {
-    return splitPaths(await readFile(join(this.#options.shadow, 'carried')).catch(() => Buffer.alloc(0)))
-  }
-
-  async #known(): Promise<Known | undefined> {
-    if (this.#safe) return this.#safe
-    const text = await readFile(join(this.#options.shadow, 'checkpoint.json'), 'utf8').catch(() => undefined)
-    if (text === undefined) return undefined
-    const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), KnownCheckpoint), text)
-    return parsed.success ? parsed.output : undefined
-  }
-
   async #remember(checkpoint: Checkpoint): Promise<void> {
     await this.#pin(checkpoint)
-    await this.#note(checkpoint)
+    await this.#notes.setKnown(checkpoint)
     this.#last = checkpoint
   }
 
@@ -438,31 +309,6 @@ export class GitWorkspace implements Workspace {
     const name = `refs/baton/${this.#options.sid}`
     await this.#keeper.pin(`${name}/checkpoint`, commit)
     if (state !== undefined) await this.#keeper.pin(`${name}/state`, state)
-  }
-
-  async #note(known: Known): Promise<void> {
-    try {
-      await writeRecord(join(this.#options.shadow, 'checkpoint.json'), JSON.stringify(known))
-      await rm(this.#holding, { force: true })
-    } catch (error) {
-      throw diskError(error)
-    }
-    this.#safe = known
-  }
-
-  /** What a runner that was killed meanwhile did not come to tell. */
-  async #untold(): Promise<string[]> {
-    const text = await readFile(this.#telling, 'utf8').catch(() => '[]')
-    const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), v.array(v.string())), text)
-    return parsed.success ? parsed.output : []
-  }
-
-  get #telling(): string {
-    return join(this.#options.shadow, 'telling.json')
-  }
-
-  get #holding(): string {
-    return join(this.#options.shadow, 'newest')
   }
 
   /** One thing at a time. */
@@ -473,27 +319,8 @@ export class GitWorkspace implements Workspace {
   }
 }
 
-function isSame(a: Known, b: Known): boolean {
-  return (
-    a.commit === b.commit &&
-    a.tree === b.tree &&
-    a.branch === b.branch &&
-    a.state === b.state &&
-    a.head === b.head
-  )
-}
-
 function nameOf({ branch }: Position): string {
   return branch === '' ? 'a detached HEAD' : `branch ${branch}`
-}
-
-/** Equal for states that need no new commit. */
-function keyOf(commit: string, files: string | undefined, extras: Extras): string {
-  const { staged, operation, refs, empty, carried } = extras
-  return JSON.stringify([
-    ...[commit, files, staged.info, staged.intents, refs.refs, refs.stashes, empty, carried],
-    ...Array.from(operation, ([path, content]) => [path, content.toString('latin1')]),
-  ])
 }
 
 /** A rebase under way names the branch that it will move: the one that the branch has become here. */
