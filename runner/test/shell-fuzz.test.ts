@@ -126,16 +126,49 @@ function hidden(seed: number): string {
   return line
 }
 
-/** Bits of shell in any order: most of it is no command at all, and what is may end where nobody expects it. */
+const BITS = [
+  ...["'", '"', '$(', ')', '`', '\\', '\n', ';', '&&', '|', ' ', ' # ', '#', '(', '{ ', '}', '1', '!'],
+  ...['<<E', '<<-E', "<<'E'", '<<\\E', '\nE\n', '\n\tE\n', '<<<', '<<', '<(', '>/dev/null ', '&>/dev/null '],
+  ...[
+    '${x:-',
+    '${x#',
+    '$((',
+    '))',
+    '((',
+    "$'",
+    "\\'",
+    '$"',
+    'a[',
+    ']',
+    '[[ ',
+    ' ]]',
+    'x=',
+    '$x',
+    '"$x"',
+    '\\\n',
+  ],
+  ...[
+    ':',
+    'echo ',
+    'cat ',
+    'eval ',
+    "don't",
+    'case x in x) ',
+    ';; esac',
+    "''",
+    "it\\'s",
+    "$'it\\'s'",
+    "$'\\''",
+  ],
+  ...["cat <<'E'\ndon't\nE\n", "cat <<E\nit's\nE\n", "cat <<-E\n\tso's\n\tE\n", "# can't\n"],
+]
+
+/** The command on a line of its own among bits of shell in any order: where quotes and bodies end is not where one expects it. */
 function scattered(seed: number): string {
   const random = seeded(seed)
-  const bits =
-    `mark push|mark push|mark push|'|'|"|"|$(|)|\`|\\|\n|\n|;|&&|\\|| | # |<<E|<<-E|<<'E'|\nE\n|\nE\n|\n\tE\n|<<<|\${x:-|}|{ |; }|$((|))|((|$'|\\'|$"|:|echo |cat |don't|\\\n|x=|$x|case x in x) |;; esac|(|eval |>/dev/null |&>/dev/null |<(|<<|a[|]`.split(
-      /(?<!\\)\|/,
-    )
-  return Array.from({ length: 3 + random() * 12 }, () =>
-    (bits[Math.floor(random() * bits.length)] ?? '').replace('\\|', '|'),
-  ).join('')
+  const some = (): string =>
+    Array.from({ length: 1 + random() * 5 }, () => BITS[Math.floor(random() * BITS.length)]).join('')
+  return `${some()}\nmark push\n${some()}\nmark push\n${some()}`
 }
 
 /** Which of the lines run the command, each in a bash of its own. */
@@ -207,10 +240,10 @@ test('B3: a denied command is never allowed, in whatever nesting it runs', () =>
   expect(found.ran).toBeGreaterThan(COUNT / 2)
 })
 
-test('B3: nor in bits of shell in any order, where bash runs it', () => {
+test('B3: nor among bits of shell in any order, where bash runs it', () => {
   const found = missed(scattered, SEED, COUNT)
   expect(found.missed).toEqual([])
-  expect(found.ran).toBeGreaterThan(0)
+  expect(found.ran).toBeGreaterThan(COUNT / 10)
 })
 
 test('B3: a denied command in any of these nestings is at least asked for', () => {
