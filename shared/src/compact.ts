@@ -7,8 +7,8 @@
  * itself begins otherwise, so that bodies of either form, and of older versions, open alike. Runners write it
  * (runner/src/session/compact.ts).
  */
+import { inflateSync } from 'fflate'
 import { fromUtf8, toHex, utf8 } from './bytes.ts'
-import { inflateRaw } from './inflate.ts'
 
 export const COMPACT = 1
 export const HASH_BYTES = 32
@@ -38,7 +38,7 @@ export function expand(bytes: Uint8Array): string {
   if (bytes[0] !== COMPACT) return fromUtf8(bytes)
   const from = 2
   const to = from + HASH_BYTES * (bytes[1] ?? 0)
-  const text = fromUtf8(inflateRaw(bytes.subarray(to), DICTIONARY))
+  const text = fromUtf8(inflateSync(bytes.subarray(to), { dictionary: DICTIONARY }))
   let at = from
   return text.replaceAll(HASH_MARK, () => toHex(bytes.subarray(at, (at += HASH_BYTES))))
 }
