@@ -3,49 +3,22 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest'
+import { beforeEach, describe, expect, it, test } from 'vitest'
 import type { Json, Mode } from '@baton/shared/guest.ts'
 import type { Rule } from '@baton/shared/journal.ts'
 import { Images } from '../src/session/images.ts'
 import { performTool } from '../src/session/perform.ts'
 import { objectionToWay } from '../src/session/permissions.ts'
 import { builtinTools } from '../src/tools/index.ts'
-import type { ToolAnswer, ToolContext } from '../src/tools/tool.ts'
-
-let top: string
-let root: string
-let context: ToolContext
-
-beforeEach(() => {
-  top = realpathSync(mkdtempSync(join(tmpdir(), 'baton-tools-')))
-  root = join(top, 'work')
-  mkdirSync(root)
-  context = { root, readFiles: new Map(), signal: new AbortController().signal }
-})
-afterEach(() => rmSync(top, { recursive: true, force: true }))
-
-function use(name: string, input: { [key: string]: Json }): Promise<ToolAnswer> {
-  const tool = builtinTools().find(({ spec }) => spec.name === name)
-  if (!tool) throw new Error(`no tool ${name}`)
-  return tool.execute(input, context)
-}
-
-const put = (path: string, content: string | Uint8Array): void => {
-  mkdirSync(join(root, path, '..'), { recursive: true })
-  writeFileSync(join(root, path), content)
-}
-const get = (path: string): string => readFileSync(join(root, path), 'utf8')
+import type { ToolAnswer } from '../src/tools/tool.ts'
+import { context, get, put, root, top, use } from './tools-ground.ts'
 
 describe('B4: rules for paths hold for what links lead to', () => {
   const rule = (tool: string, action: Rule['action'], prefix: string): Rule => ({ tool, prefix, action })
@@ -155,7 +128,7 @@ describe('paths', () => {
 
   test('a root that is itself reached by a link is no trouble', async () => {
     symlinkSync(root, join(top, 'alias'))
-    context = { ...context, root: join(top, 'alias') }
+    Object.assign(context, { root: join(top, 'alias') })
     expect((await use('read', { path: 'inside.txt' })).text).toContain('inside')
     expect((await use('read', { path: join(top, 'alias', 'inside.txt') })).text).toContain('inside')
     expect(await use('read', { path: '../secret.txt' })).toMatchObject({ is_error: true })
@@ -243,7 +216,7 @@ describe('write', () => {
   })
 
   test("I11: in the person's own folder a file that was not read there is not replaced", async () => {
-    context = { ...context, inPlace: true }
+    Object.assign(context, { inPlace: true })
     put('mine.txt', 'a moment ago')
     const refused = await use('write', { path: 'mine.txt', content: 'new' })
     expect(refused).toMatchObject({ is_error: true, text: expect.stringContaining('Read it, then write.') })
@@ -367,90 +340,6 @@ describe('edit', () => {
   })
 })
 
-describe.each(['git', 'no git'])('searching, with %s', (kind) => {
-  beforeEach(() => {
-    put('src/a.ts', 'export const alpha = 1\nconst beta = 2\n')
-    put('src/deep/b.ts', 'const Alpha = 3\n')
-    put('src/c.tsx', 'alpha\n')
-    put('notes.md', 'a.b (x) alpha:beta\n')
-    put('odd: name 😀.md', 'alpha\n')
-    put('binary.bin', Uint8Array.of(97, 108, 112, 104, 97, 0, 10))
-    put('node_modules/x/index.ts', 'alpha\n')
-    put('.gitignore', 'node_modules\n')
-    if (kind === 'git') {
-      execFileSync('git', ['init', '-q'], { cwd: root })
-      execFileSync('git', ['add', 'src'], { cwd: root })
-    }
-  })
-
-  test('glob lists what matches, sorted, without ignored files', async () => {
-    const list = async (pattern: string, path?: string): Promise<string> =>
-      (await use('glob', { pattern, ...(path ? { path } : {}) })).text
-    expect(await list('**/*.ts')).toBe('src/a.ts\nsrc/deep/b.ts')
-    expect(await list('*.{ts,tsx}')).toBe('src/a.ts\nsrc/c.tsx\nsrc/deep/b.ts')
-    expect(await list('src/*')).toBe('src/a.ts\nsrc/c.tsx')
-    expect(await list('./src/*.ts')).toBe('src/a.ts')
-    expect(await list('*.ts', 'src/deep')).toBe('src/deep/b.ts')
-    expect(await list('*.rs')).toBe('No file matches.')
-    expect(await list('odd*')).toBe('odd: name 😀.md')
-    expect(await use('glob', { pattern: '*', path: 'nowhere' })).toMatchObject({ is_error: true })
-  })
-
-  test('glob leaves out what was deleted', async () => {
-    rmSync(join(root, 'src/a.ts'))
-    expect((await use('glob', { pattern: 'src/*' })).text).toBe('src/c.tsx')
-  })
-
-  test('glob is bounded', async () => {
-    for (let n = 0; n < 510; n++) put(`many/${String(n).padStart(3, '0')}.txt`, '')
-    const { text, detail } = await use('glob', { pattern: 'many/*' })
-    expect(text.split('\n')).toHaveLength(501)
-    expect(text).toContain('… about 10 more')
-    expect(detail).toEqual({ files: 500, more: 10 })
-  })
-
-  test('grep finds lines in tracked and new files, not in ignored and binary ones', async () => {
-    const find = async (input: { [key: string]: Json }): Promise<string> => (await use('grep', input)).text
-    expect(await find({ pattern: '\\balpha\\b' })).toBe(
-      'notes.md:1:a.b (x) alpha:beta\nodd: name 😀.md:1:alpha\nsrc/a.ts:1:export const alpha = 1\nsrc/c.tsx:1:alpha',
-    )
-    expect(await find({ pattern: 'alpha', glob: '*.{ts,md}', files_only: true })).toBe(
-      'notes.md\nodd: name 😀.md\nsrc/a.ts',
-    )
-    expect(await find({ pattern: 'ALPHA', ignore_case: true, path: 'src/deep' })).toBe(
-      'src/deep/b.ts:1:const Alpha = 3',
-    )
-    expect(await find({ pattern: 'beta', path: 'src/a.ts' })).toBe('src/a.ts:2:const beta = 2')
-    expect(await find({ pattern: 'a.b (x)', literal: true })).toContain('notes.md:1:')
-    put('odd [dir]*/x.ts', 'gamma\n')
-    expect(await find({ pattern: 'gamma', path: 'odd [dir]*', glob: '*.ts' })).toBe('odd [dir]*/x.ts:1:gamma')
-    expect(await find({ pattern: 'gamma', path: 'odd [dir]*' })).toBe('odd [dir]*/x.ts:1:gamma')
-    expect(await find({ pattern: 'alpha', path: 'src', glob: 'deep/*.ts', ignore_case: true })).toBe(
-      'src/deep/b.ts:1:const Alpha = 3',
-    )
-    expect(await find({ pattern: '-- -e' })).toBe('No match.')
-    expect(await find({ pattern: 'beta', path: 'src', context: 1 })).toBe(
-      'src/a.ts-1-export const alpha = 1\nsrc/a.ts:2:const beta = 2',
-    )
-  })
-
-  test('grep tells a faulty pattern and a missing path in words', async () => {
-    expect(await use('grep', { pattern: '(' })).toMatchObject({ is_error: true })
-    expect((await use('grep', { pattern: '(' })).text).toContain('parenthesis')
-    expect(await use('grep', { pattern: 'a', path: 'nowhere' })).toMatchObject({ is_error: true })
-    expect(await use('grep', { pattern: 'a\nb' })).toMatchObject({ is_error: true })
-  })
-
-  test('grep is bounded', async () => {
-    put('many.txt', 'needle\n'.repeat(1_000))
-    put('wide.txt', `needle ${'x'.repeat(100_000)}\n`)
-    const { text } = await use('grep', { pattern: 'needle' })
-    expect(text.split('\n')).toHaveLength(201)
-    expect(text.length).toBeLessThan(31_000)
-    expect((await use('grep', { pattern: 'needle', path: 'wide.txt' })).text.length).toBeLessThan(600)
-  })
-})
-
 test('what runs with each session is not written where it is kept', async () => {
   put('baton.config.ts', 'export default {}')
   symlinkSync('baton.config.ts', join(root, 'alias'))
@@ -465,79 +354,6 @@ test('what runs with each session is not written where it is kept', async () => 
   const inside = await write?.execute({ path: 'sub/baton.config.ts', content: 'fine' }, own)
   expect(inside).toMatchObject({ is_error: false })
   expect(await use('write', { path: 'baton.config.ts', content: 'fine' })).toMatchObject({ is_error: false })
-})
-
-describe('pictures', () => {
-  const png = (width: number, height: number): Buffer => {
-    const bytes = Buffer.alloc(64)
-    bytes.write('89504e470d0a1a0a0000000d49484452', 'hex')
-    bytes.writeUInt32BE(width, 16)
-    bytes.writeUInt32BE(height, 20)
-    return bytes
-  }
-  const jpeg = Buffer.from('ffd8ffe000104a46494600010100000100010000ffc0001108001000200301', 'hex')
-  const gif = Buffer.from('4749463839610a001400', 'hex')
-  const webp = Buffer.from('524946461a000000574542505650384c0d0000002f09c00400', 'hex')
-
-  test.each([
-    ['a.png', png(30, 40), 'image/png', 30, 40],
-    ['a.txt', jpeg, 'image/jpeg', 32, 16],
-    ['a.gif', gif, 'image/gif', 10, 20],
-    ['a.webp', webp, 'image/webp', 10, 20],
-  ])(
-    'T5: %s is shown to the model, whatever its name says',
-    async (name, bytes, media_type, width, height) => {
-      put(name, bytes)
-      expect(await use('read', { path: name })).toEqual({
-        text: `${name}: ${media_type}, ${width} × ${height} pixels, ${bytes.length} bytes.`,
-        is_error: false,
-        images: [{ media_type, bytes }],
-        detail: { width, height, bytes: bytes.length },
-      })
-    },
-  )
-
-  test.each([
-    [png(8001, 1), '8001 × 1 pixels'],
-    [png(0, 1), 'damaged'],
-    [jpeg.subarray(0, 12), 'damaged'],
-    [Buffer.concat([png(1, 1), Buffer.alloc(4_000_000)]), 'a picture of 4.0'],
-  ])('T5: a picture that models do not take is refused in words', async (bytes, words) => {
-    put('a.png', bytes)
-    const result = await use('read', { path: 'a.png' })
-    expect(result).toMatchObject({ is_error: true })
-    expect(result.text).toContain(words)
-    expect(result.images).toBeUndefined()
-  })
-})
-
-describe('ignore files', () => {
-  test('nested ones, exceptions and those of the person count for glob and grep alike', async () => {
-    execFileSync('git', ['init', '-q', root])
-    put('.gitignore', '*.log\n!keep.log\nbuild/\n')
-    put('sub/.gitignore', 'local.txt\n!*.log\n')
-    put('.git/info/exclude', 'private.txt\n')
-    writeFileSync(join(top, 'ignore'), 'mine.txt\n')
-    writeFileSync(join(top, 'config'), `[core]\n  excludesFile = ${join(top, 'ignore')}\n`)
-    vi.stubEnv('GIT_CONFIG_GLOBAL', join(top, 'config'))
-    for (const path of [
-      'a.log',
-      'keep.log',
-      'build/x.txt',
-      'sub/b.log',
-      'sub/local.txt',
-      'sub/seen.txt',
-      'private.txt',
-      'mine.txt',
-    ])
-      put(path, 'needle\n')
-    const expected = ['keep.log', 'sub/b.log', 'sub/seen.txt']
-    const listed = (await use('glob', { pattern: '**' })).text.split('\n')
-    expect(listed.filter((path) => !path.endsWith('.gitignore'))).toEqual(expected)
-    const found = (await use('grep', { pattern: 'needle', files_only: true })).text.split('\n')
-    expect(found.toSorted()).toEqual(expected)
-    vi.unstubAllEnvs()
-  })
 })
 
 test('every tool has a schema that forbids what it does not know, and the policies of the contract', async () => {
