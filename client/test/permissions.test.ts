@@ -65,4 +65,6 @@ test('F38, C19: a change of mode is signed with the number of changes before it'
   expect(verifyMode(device.id, { sid, revision: 2, mode: 'edit' }, signature)).toBe(true)
   expect(verifyMode(device.id, { sid, revision: 3, mode: 'edit' }, signature)).toBe(false)
   expect(verifyMode(device.id, { sid, revision: 2, mode: 'full' }, signature)).toBe(false)
+  expect(body).not.toHaveProperty('plan')
+  expect(sent(mode(key, device, sid, 'edit', 2, 9), 'mode')).toMatchObject({ plan: 9 })
 })

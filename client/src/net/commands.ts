@@ -77,17 +77,21 @@ export function decision(
   return command(key, sid, 'decision', body, { as: 'decision', effect, approved })
 }
 
-/** `revision`: how many changes the session will have had before this one. */
+/**
+ * `revision`: how many changes the session will have had before this one. `plan`: the effect of the plan that is approved with it; the
+ * change counts only while that plan waits.
+ */
 export function mode(
   key: Uint8Array,
   device: Device,
   sid: string,
   to: Mode,
   revision: number,
+  plan?: number,
 ): NewOutboxItem {
   const { id, certificate } = device
   const signature = signMode(device, { sid, revision, mode: to })
-  const body = { mode: to, revision, device: id, certificate, signature }
+  const body = { mode: to, revision, ...(plan !== undefined && { plan }), device: id, certificate, signature }
   return command(key, sid, 'mode', body, { as: 'mode', mode: to })
 }
 

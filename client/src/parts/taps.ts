@@ -38,9 +38,9 @@ export function useTaps(sid: string, transcript: Transcript, outbox: readonly Ou
     setUnkept(undefined)
     hub.outbox.enqueue(items).catch((error: unknown) => setUnkept({ items, error }))
   }
-  function modeChange(to: Mode): NewOutboxItem {
+  function modeChange(to: Mode, plan?: number): NewOutboxItem {
     // Those on the way count before this one does.
-    return mode(key, hub.device, sid, to, transcript.revision + modes_asked.length)
+    return mode(key, hub.device, sid, to, transcript.revision + modes_asked.length, plan)
   }
   return {
     ...{ unkept, tap, mode: shown_mode, isChangingMode: modes_asked.length > 0 },
@@ -57,7 +57,7 @@ export function useTaps(sid: string, transcript: Transcript, outbox: readonly Ou
     decide: (approval, { approved, always, note, mode: to }) => {
       const decided = decision(key, hub.device, sid, approval, approved, always, note)
       // The mode goes first: the agent goes on in it.
-      tap(...(to === undefined || to === shown_mode ? [decided] : [modeChange(to), decided]))
+      tap(...(to === undefined || to === shown_mode ? [decided] : [modeChange(to, approval.effect), decided]))
     },
   }
 }
