@@ -11,7 +11,9 @@ import type { BlobStore } from '@baton/shared/blobs.ts'
 import type { Command, Entry } from '@baton/shared/protocol.ts'
 import { place, sealJson } from '@baton/shared/seal.ts'
 import { recentBlobs } from '../src/daemon/recent-blobs.ts'
-import type { Book } from '../src/session/book.ts'
+import type { Intent } from '@baton/shared/journal.ts'
+import { Book } from '../src/session/book.ts'
+import type { Snapshots } from '../src/session/snapshots.ts'
 import { Checkpoints } from '../src/session/checkpoints.ts'
 import { Departure } from '../src/session/departure.ts'
 import { Inbox } from '../src/session/inbox.ts'
@@ -52,6 +54,31 @@ describe('the end of an agent while its session leaves', () => {
       expect.stringContaining('about the files'),
       expect.stringContaining('"done"'),
     ])
+  })
+})
+
+describe('a snapshot', () => {
+  it('I8: names what was not come to only when the runner leaves: else it may still begin it', async () => {
+    const save = async (): Promise<unknown> => ({
+      snapshot: { header: { state: 'quiescent' } },
+      chain: [],
+      bytes: 0,
+    })
+    const journal = { tail: 7, sid: 's', key: new Uint8Array(32) } as Journal
+    const book = new Book(journal, {} as BlobStore, { save } as unknown as Snapshots)
+    const state = emptyState()
+    state.open.set(3, { seq: 5, intent: { effect: 3 } as Intent })
+    const parts = {
+      state,
+      harness: {},
+      carried: [],
+      savedBlobs: [],
+      agent_at: 3,
+      agent: { bundle_blob: 'b' },
+    }
+    const live = { ...parts, toStart: new Map([[3, 'first']]) } as unknown as Live
+    expect((await book.snapshotDraft(live)).body).not.toHaveProperty('unstarted')
+    expect((await book.snapshotDraft(live, true)).body).toMatchObject({ unstarted: [3] })
   })
 })
 

@@ -57,14 +57,15 @@ export class Book {
 
   /**
    * Saves the paused guest and composes the entry. It covers the journal as it stands: intents written in the same append
-   * come after it and are read again on restore.
+   * come after it and are read again on restore. Only a runner that leaves knows what it will not come to any more: another one
+   * may begin it right after this, and its successor has to tell that it is begun again (I8).
    */
-  async snapshotDraft(live: Live): Promise<Draft> {
+  async snapshotDraft(live: Live, isLeaving = false): Promise<Draft> {
     const { snapshot, chain, bytes } = await this.#snapshots.save(live.harness)
     live.dirty = false
     const { state, on } = snapshot.header
     const asks = live.carried.length > 0 ? await this.#store(live.carried) : undefined
-    const unstarted = unstartedOf(live)
+    const unstarted = isLeaving ? unstartedOf(live) : []
     const body: SnapshotEntry = {
       ...{ chain, bytes, state, covers: this.journal.tail, asked: live.asked },
       ...(live.agent_at > 0 ? { agent_at: live.agent_at } : { agent: live.agent }),

@@ -62,7 +62,7 @@ export class Departure {
     const { book, unwritten } = this.#departing
     const drafts = [...unwritten(), ...files.drafts]
     const isNews = live.dirty || live.carried.length > 0 || unstartedOf(live).length > 0
-    if (isNews) drafts.push(await book.snapshotDraft(live))
+    if (isNews) drafts.push(await book.snapshotDraft(live, true))
     await book.append(live, drafts)
     await this.release(ending, status, files.stay ?? to)
   }
