@@ -3,7 +3,7 @@
  *
  *     0x01  n, one byte  n hashes of 32 bytes  raw DEFLATE (RFC 1951) of the JSON, with DICTIONARY as preset dictionary
  *
- * Its blocks have the fixed codes or are stored: inflate.ts reads no others. In that JSON the character U+0001, which JSON never has bare, stands for the next of the hashes: 64 hex digits each. JSON
+ * In that JSON the character U+0001, which JSON never has bare, stands for the next of the hashes: 64 hex digits each. JSON
  * itself begins otherwise, so that bodies of either form, and of older versions, open alike. Runners write it
  * (runner/src/session/compact.ts).
  */

@@ -1,5 +1,5 @@
 /** Writes the compact form of JSON (shared/src/compact.ts). */
-import { constants, deflateRawSync } from 'node:zlib'
+import { deflateRawSync } from 'node:zlib'
 import { fromHex, concat, utf8 } from '@baton/shared/bytes.ts'
 import { COMPACT, DICTIONARY, HASH_MARK } from '@baton/shared/compact.ts'
 
@@ -15,7 +15,7 @@ export function compact(value: unknown): Uint8Array {
     hashes.push(hash)
     return HASH_MARK
   })
-  const packed = deflateRawSync(utf8(text), { level: 9, strategy: constants.Z_FIXED, dictionary: DICTIONARY })
+  const packed = deflateRawSync(utf8(text), { level: 9, dictionary: DICTIONARY })
   const bytes = concat(Uint8Array.of(COMPACT, hashes.length), ...hashes.map(fromHex), packed)
   const plain = utf8(json)
   return bytes.length < plain.length ? bytes : plain
