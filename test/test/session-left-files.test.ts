@@ -92,3 +92,31 @@ it('L7: once they are stored the session may go anywhere again', async () => {
   await client.command(sid, 'prompt', { text: 'go on' })
   await until('the other took it over', async () => (await client.info(sid)).holder === two.id)
 })
+
+it.each([
+  ['has let go', true],
+  ['was cut off', false],
+])('I7, K12: the agent hears of what lay where it goes on if the runner before %s', async (_, hasLetGo) => {
+  await using loop = await Loop.open({ program, tools, lease_ms: 1000 })
+  const { client } = loop
+  const one = await loop.runner('one')
+  const sid = await client.start({ prefer: one.id }, { agent: 'script', workspace: '/w', mode: 'full' })
+  await client.untilEntries(
+    sid,
+    'it has edited and is stored',
+    (entries) => notes(entries).length === 1 && entries.some(({ kind }) => kind === 'checkpoint'),
+  )
+  await client.untilEntries(sid, 'it waits', (entries) =>
+    entries.some((entry) => entry.kind === 'intent' && entry.body.effect === 3),
+  )
+  await loop.runner('two', {
+    restoreWorkspace: async () => ({ workspace: diskFor(9), notices: ['Something lay here.'] }),
+  })
+  if (hasLetGo) await one.runner.drain(0)
+  else one.runner.close()
+  await client.command(sid, 'prompt', { text: 'again' })
+  const entries = await client.untilEntries(sid, 'it edits there', (all) => notes(all).length === 3)
+  expect(texts(entries)).toContainEqual(expect.stringContaining('Something lay here.'))
+  const text = hasLetGo ? 'edited\n\n[Baton: Something lay here.]' : 'edited'
+  expect(notes(entries)[2]).toEqual({ text, is_error: false })
+})

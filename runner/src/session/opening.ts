@@ -206,8 +206,8 @@ async function restoreWorkspace(
   const where = [lease.sid, folder, entry, packs, sandbox] as const
   const { workspace, notices = [] } = await options.restoreWorkspace(...where)
   notices.forEach(teller(opening))
-  // What sandbox and servers lack is for people.
-  news.push(...notices.filter((sentence) => !workspace.stay?.notices?.includes(sentence)))
+  // After a cut what lies here is what the agent left half-done, and it does that again (I7). What sandbox and servers lack is for people.
+  if (!state.wasCut) news.push(...notices.filter((sentence) => !workspace.stay?.notices?.includes(sentence)))
   tellWhenReady(opening, workspace)
   // What a person changed in their own folder must be safe before the agent's next tool changes it.
   if (workspace.inPlace && notices.length > 0) await storeFirst(opening, checkpoints, workspace)

@@ -26,6 +26,8 @@ export interface SessionState {
   start: number
   /** How often the session was claimed. */
   claims: number
+  /** The runner before did not let go: its lease ran out. */
+  wasCut: boolean
   /** Intents without outcome, by effect; of several attempts the newest. */
   open: Map<number, OpenEffect>
   /** Digests of the intents that were read or written, by effect, for the check on replay. */
@@ -54,6 +56,7 @@ export function emptyState(): SessionState {
     tail: 0,
     start: 0,
     claims: 0,
+    wasCut: false,
     open: new Map(),
     digests: new Map(),
     falls: 0,
@@ -92,6 +95,7 @@ export function fold(state: SessionState, entry: Opened): void {
       return
     case 'lease':
       if (entry.lease.change === 'claimed') state.claims++
+      else state.wasCut = entry.lease.change === 'expired'
       return
     case 'snapshot':
   }
