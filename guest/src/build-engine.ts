@@ -1,7 +1,8 @@
 /**
  * Builds the engine: QuickJS as a program that can be stopped anywhere.
  *
- *     quickjs.wasm → loop checks (loops.ts) → Asyncify → one fast body a function (specialise.ts) → engine.wasm
+ *     quickjs.wasm → loop checks (loops.ts) → Asyncify → one fast body a function (specialise.ts)
+ *                  → one copy of the code that saves frames (save.ts) → engine.wasm
  *
  * Run directly it writes guest/dist; the stamp in engine.json makes a second run a no-op.
  */
@@ -15,6 +16,7 @@ import { instrumentLoops, interruptImport } from './engine/loops.ts'
 import { keepExports } from './engine/keep-exports.ts'
 import { limitMemory } from './engine/limit-memory.ts'
 import { refuseUnsupported } from './engine/refuse.ts'
+import { shareSaving } from './engine/save.ts'
 import { specialise } from './engine/specialise.ts'
 import { functions, type Module } from './engine/walk.ts'
 
@@ -71,6 +73,7 @@ export function instrument(
       if (i % 400 === 0) progress(`optimizing ${Math.round((100 * i) / fast.length)} %`)
       module.optimizeFunction(ref)
     }
+    shareSaving(module, functions(module))
     progress('writing')
     module.addMemoryExport('asyncify_memory', 'asyncify_memory')
     const globals = exportGlobals(module)

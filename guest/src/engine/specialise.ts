@@ -98,6 +98,8 @@ function useOf(parent: Expr, state: Expr): 'unwinding' | 'known' | 'unknown' {
   switch (kindOf(parent)) {
     case 'Binary': {
       const op = api.Binary.getOp(parent)
+      // `state | x` is x where the state is normal, which is nought.
+      if (op === api.OrInt32) return 'known'
       const other = api.Binary.getRight(parent)
       if ((op !== api.EqInt32 && op !== api.NeInt32) || kindOf(other) !== 'Const') return 'unknown'
       return api.Const.getValueI32(other) === unwinding ? 'unwinding' : 'known'

@@ -21,19 +21,28 @@ export interface Slot {
 
 /** The part of Binaryen's API that its type declarations leave out. */
 interface Accessors {
-  Block: Indexed<'Child'>
+  Block: Indexed<'Child'> & {
+    removeChildAt(expr: Expr, index: number): Expr
+    appendChild(expr: Expr, child: Expr): number
+  }
   If: Field<'Condition'> & Field<'IfTrue'> & Field<'IfFalse'>
-  Loop: Field<'Body'>
-  Break: Field<'Condition'> & Field<'Value'>
-  Switch: Field<'Condition'> & Field<'Value'>
+  Loop: Field<'Body'> & { getName(expr: Expr): string | null }
+  Break: Field<'Condition'> & Field<'Value'> & { getName(expr: Expr): string }
+  Switch: Field<'Condition'> &
+    Field<'Value'> & {
+      getNumNames(expr: Expr): number
+      getNameAt(expr: Expr, index: number): string
+      getDefaultName(expr: Expr): string
+    }
   Call: Indexed<'Operand'> & { getTarget(expr: Expr): string; setTarget(expr: Expr, name: string): void }
   CallIndirect: Field<'Target'> &
     Indexed<'Operand'> & { getParams(expr: Expr): number; getResults(expr: Expr): number }
-  LocalSet: Field<'Value'>
+  LocalGet: { getIndex(expr: Expr): number }
+  LocalSet: Field<'Value'> & { getIndex(expr: Expr): number }
   GlobalGet: { getName(expr: Expr): string }
   GlobalSet: Field<'Value'>
-  Load: Field<'Ptr'>
-  Store: Field<'Ptr'> & Field<'Value'>
+  Load: Field<'Ptr'> & { getOffset(expr: Expr): number }
+  Store: Field<'Ptr'> & Field<'Value'> & { getOffset(expr: Expr): number; getBytes(expr: Expr): number }
   Const: { getValueI32(expr: Expr): number }
   Unary: Field<'Value'> & { getOp(expr: Expr): number }
   Binary: Field<'Left'> & Field<'Right'> & { getOp(expr: Expr): number }
@@ -53,6 +62,7 @@ interface Accessors {
   EqInt32: number
   NeInt32: number
   OrInt32: number
+  AddInt32: number
 }
 type Field<N extends string> = { [K in `get${N}`]: Get } & { [K in `set${N}`]: Set }
 type Indexed<N extends string> = { [K in `getNum${N extends 'Child' ? 'Children' : 'Operands'}`]: Get } & {
