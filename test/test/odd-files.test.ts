@@ -177,7 +177,7 @@ describe('a full disk', () => {
       )
       const files = treeOf(home)
       expect(Object.keys(files)).toContain('noise-6.bin')
-      expect((await trip.notices()).at(-1)).toMatch(/^The workspace could not be stored after this\. .*disk/s)
+      expect((await trip.notices()).at(-1)).toMatch(/^The workspace could not be stored after this: .*disk/s)
       const { client } = cluster
       await client.command(trip.sid, 'move', { label: 'cloud' }, { place: { prefer: cloud.id } })
       await client.untilEntries(trip.sid, 'it is told to stay', (all) =>
