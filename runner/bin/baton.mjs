@@ -6,8 +6,13 @@ import { fileURLToPath } from 'node:url'
 
 const NODE_MAJOR_MIN = 24
 
-if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR_MIN) await import('../src/cli.ts')
-else handOver()
+if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR_MIN) handOver()
+else {
+  // Before anything is loaded: what comes from the cache has its types taken away already. An old Node does not know it.
+  const { enableCompileCache } = await import('node:module')
+  enableCompileCache()
+  await import('../src/cli.ts')
+}
 
 function handOver() {
   const own = fileURLToPath(new URL('../../node_modules/.bin/node', import.meta.url))

@@ -31,23 +31,22 @@ const keptBaselines = new KeptBaselines()
 
 /** Compiles an engine and loads a bundle into it. Throws `snapshot-engine` or `agent-invalid` when one is no good. */
 export function loadProgram(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
+  // Starts while the engine is hashed and compiled.
+  threads.warmUp()
   const key = `${hashOf(engine)}/${hashOf(bundle)}`
   return once(programs, PROGRAMS_MAX, key, () => load(engine, bundle))
 }
 
 async function load(engine: Uint8Array, bundle: Uint8Array): Promise<Program> {
   const origin = { engine: hashOf(engine), bundle: hashOf(bundle) }
-  // Threads start while the engine is compiled.
-  const compiled = (): Promise<WebAssembly.Module> =>
-    once(modules, MODULES_MAX, origin.engine, () => compile(engine))
+  const compiled = once(modules, MODULES_MAX, origin.engine, () => compile(engine))
+  // It is awaited below; whatever fails before then is told instead.
+  compiled.catch(() => undefined)
   const kept = keptBaselines.read(origin)
-  if (kept) {
-    threads.warmUp()
-    return { module: await compiled(), baseline: kept, ...origin }
-  }
+  if (kept) return { module: await compiled, baseline: kept, ...origin }
   // In a thread without guests: a bundle runs while it is loaded, and may never end.
   return threads.alone(async (thread) => {
-    const module = await compiled()
+    const module = await compiled
     const baseline = await withDeadline(thread, thread.ask({ op: 'baseline', module, bundle }))
     keptBaselines.keep(origin, baseline)
     return { module, baseline, ...origin }

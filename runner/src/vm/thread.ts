@@ -21,7 +21,7 @@ export class Thread {
 
   constructor() {
     const workerData: ThreadData = { bell: this.#bell.buffer }
-    this.#worker = new Worker(new URL('./worker.ts', import.meta.url), {
+    this.#worker = new Worker(new URL('./worker.mjs', import.meta.url), {
       workerData,
       resourceLimits: { stackSizeMb: stackMb },
     })
