@@ -15,7 +15,7 @@ import { ago, lastPart } from '@baton/shared/view/units.ts'
 const PARTS: readonly [Part, string][] = [
   ['needs-you', 'Needs you'],
   ['running', 'Running'],
-  ['parked', 'Not running'],
+  ['parked', 'Parked'],
 ]
 const PARTS_ALL: readonly [Part | 'dismissed', string][] = [...PARTS, ['dismissed', 'Dismissed here']]
 
