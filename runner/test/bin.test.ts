@@ -11,15 +11,22 @@ const manifest = fileURLToPath(new URL('../package.json', import.meta.url))
 const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
 
 const old = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })`
-const nodes: [name: string, flags: string[]][] = [
-  ['a Node that is new enough', []],
-  ['an old Node', ['--import', `data:text/javascript,${encodeURIComponent(old)}`]],
+const { npm_node_execpath: npms } = process.env
+const nodes: [name: string, node: string, flags: string[]][] = [
+  ['a Node that is new enough', process.execPath, []],
+  [
+    'one that says it is old',
+    process.execPath,
+    ['--import', `data:text/javascript,${encodeURIComponent(old)}`],
+  ],
+  // Perhaps one that is old indeed, and lacks what new ones have.
+  ...(npms === undefined ? [] : [['the Node of npm', npms, []] satisfies [string, string, string[]]]),
 ]
 
-describe.each(nodes)('the baton command under %s', (_, flags) => {
+describe.each(nodes)('the baton command under %s', (_, node, flags) => {
   test('says its version, and what it refuses, with the exit code', () => {
     const said = (...args: string[]): [number | null, string, string] => {
-      const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, bin, ...args], {
+      const { status, stdout, stderr } = spawnSync(node, [...flags, bin, ...args], {
         encoding: 'utf8',
       })
       return [status, stdout, stderr]
@@ -31,7 +38,7 @@ describe.each(nodes)('the baton command under %s', (_, flags) => {
   test('hands a signal on: nothing of it is left', async () => {
     const data = mkdtempSync(join(tmpdir(), 'baton-bin-'))
     const args = [...flags, bin, 'relay', '--port', '0', '--data', data]
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(node, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     await once(child.stdout, 'data')
     // Its output ends when the last one that writes there has ended.
     const ended = once(child.stdout.resume(), 'close')

@@ -3,38 +3,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { bundleAgent } from '@baton/guest/bundle.ts'
-import { readCopy } from '@baton/shared/copy-read.ts'
 import type { Opened } from '@baton/shared/entries.ts'
-import type { SessionMeta } from '@baton/shared/journal.ts'
-import { copyPlace, startCopy } from '@baton/runner/cli/copying.ts'
 import type { RunnerOptions } from '@baton/runner/daemon/runner.ts'
 import { GuestHarness } from '@baton/runner/vm/guest-harness.ts'
+import { echo, fork, hasOutcome, isStored } from '../src/copies.ts'
 import { Loop } from '../src/loop.ts'
-import { emit, prompt, resultOf, tool } from '../src/script-asks.ts'
-import { type Program } from '../src/script-harness.ts'
-
-const META: SessionMeta = { title: 'test', agent: 'script', mode: 'ask', workspace: '/w' }
-
-/** Copies a session as it stands, to a runner. */
-async function fork(loop: Loop, sid: string, prefer: string): Promise<string> {
-  const from = copyPlace(loop.client, sid)
-  return (await startCopy(loop.client, { prefer }, () => readCopy(from, META))).sid
-}
-
-const effectsOf = (entries: Opened[], kind: 'intent' | 'outcome', effect: number): Opened[] =>
-  entries.filter((entry) => entry.kind === kind && entry.body.effect === effect)
-const hasOutcome = (effect: number) => (entries: Opened[]) => effectsOf(entries, 'outcome', effect).length > 0
-/** Its files are stored, so it can be copied. */
-const isStored = (entries: Opened[]): boolean => entries.some(({ kind }) => kind === 'checkpoint')
-
-/** Tells every prompt, for ever. */
-const echo: Program = function* () {
-  yield {}
-  for (let effect = 1; ; effect += 3) {
-    const message = yield { ask: [prompt(effect)] }
-    yield { ask: [emit(effect + 1, resultOf(message)), tool(effect + 2, 'look')] }
-  }
-}
 
 const built = (file: string): Uint8Array =>
   new Uint8Array(readFileSync(join(import.meta.dirname, '../../guest/dist', file)))

@@ -1,39 +1,12 @@
 /** Copies of sessions, on the real session loop: what comes along, what does not, and what goes on where. */
 import { describe, expect, it } from 'vitest'
-import { readCopy } from '@baton/shared/copy-read.ts'
-import type { Opened } from '@baton/shared/entries.ts'
-import type { SessionMeta } from '@baton/shared/journal.ts'
 import { signDecision } from '@baton/shared/keys.ts'
 import { transcriptOf } from '@baton/shared/transcript.ts'
-import { copyPlace, startCopy } from '@baton/runner/cli/copying.ts'
+import { echo, effectsOf, fork, hasIntent, hasOutcome, isStored } from '../src/copies.ts'
 import { Loop } from '../src/loop.ts'
 import { approve, emit, prompt, resultOf, tool } from '../src/script-asks.ts'
 import { type Program } from '../src/script-harness.ts'
 import { until } from '../src/until.ts'
-
-const META: SessionMeta = { title: 'test', agent: 'script', mode: 'ask', workspace: '/w' }
-
-/** Copies a session as it stands, to a runner. */
-async function fork(loop: Loop, sid: string, prefer: string): Promise<string> {
-  const from = copyPlace(loop.client, sid)
-  return (await startCopy(loop.client, { prefer }, () => readCopy(from, META))).sid
-}
-
-const effectsOf = (entries: Opened[], kind: 'intent' | 'outcome', effect: number): Opened[] =>
-  entries.filter((entry) => entry.kind === kind && entry.body.effect === effect)
-const hasOutcome = (effect: number) => (entries: Opened[]) => effectsOf(entries, 'outcome', effect).length > 0
-const hasIntent = (effect: number) => (entries: Opened[]) => effectsOf(entries, 'intent', effect).length > 0
-/** Its files are stored, so it can be copied. */
-const isStored = (entries: Opened[]): boolean => entries.some(({ kind }) => kind === 'checkpoint')
-
-/** Tells every prompt, for ever. */
-const echo: Program = function* () {
-  yield {}
-  for (let effect = 1; ; effect += 3) {
-    const message = yield { ask: [prompt(effect)] }
-    yield { ask: [emit(effect + 1, resultOf(message)), tool(effect + 2, 'look')] }
-  }
-}
 
 describe('a copy', () => {
   it('X1: begins with all that was said and done in its origin, and both go on for themselves', async () => {
