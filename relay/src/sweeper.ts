@@ -20,6 +20,8 @@ export class Sweeper {
   readonly #log: Logger
   readonly #name: string
   #repairs: AsyncGenerator<void> | undefined
+  /** By account: how far its sum was from its sessions at the last walk. */
+  readonly #drifts = new Map<string, number>()
   #mine_until = 0
 
   constructor(redis: Redis, scheduler: Scheduler, sweep_ms: number, name: string, log: Logger) {
@@ -74,6 +76,7 @@ export class Sweeper {
   async *#repairAll(): AsyncGenerator<void> {
     for (const account of await this.#redis.smembers(relayKeys.accounts)) {
       const keys = accountKeys(account)
+      const stored = Number((await this.#redis.get(keys.usage)) ?? 0)
       let bytes = 0
       for (const sid of await this.#redis.smembers(keys.sessions)) {
         const state = await readState(this.#redis, sid)
@@ -87,12 +90,24 @@ export class Sweeper {
         }
         yield
       }
-      await this.#redis.set(keys.usage, bytes)
+      await this.#repairUsage(account, bytes - stored)
       for (const [sid, holder] of Object.entries(await this.#redis.hgetall(keys.leases))) {
         const state = await readState(this.#redis, sid)
         if (!state) await this.#redis.hdel(keys.leases, sid)
         else if (state.holder !== holder) await this.#scheduler.changed(account, sid)
       }
     }
+  }
+
+  /**
+   * Puts an account's sum of stored bytes right by what it is off. What relays have yet to add to it looks like an error, too, but
+   * only for a moment: an error counts that two walks in a row have found.
+   */
+  async #repairUsage(account: string, drift: number): Promise<void> {
+    if (drift !== 0 && this.#drifts.get(account) === drift) {
+      // Added rather than set, so that what a relay adds at the same time stays.
+      await this.#redis.incrby(accountKeys(account).usage, drift)
+      this.#drifts.delete(account)
+    } else this.#drifts.set(account, drift)
   }
 }

@@ -216,10 +216,11 @@ describe('limits', () => {
     )
     expect(await peer.command(sid, { id: 'known-command' })).toMatchObject({ repeated: true })
     const again = await relayForTest(redis, { limits: { bytes_per_account: 100_000 } })
-    const elsewhere = await until(async () => {
-      const next = await RawPeer.signIn(again, peer.member)
-      return next.refused('create', { sid: newId(), meta: '', place: {} }).catch(() => undefined)
-    }, 'another relay knows it too')
-    expect(elsewhere).toBe('storage-limit')
+    const elsewhere = await RawPeer.signIn(again, peer.member)
+    await until(
+      async () => (await elsewhere.ask('usage', {})).bytes >= 100_000,
+      'another relay knows what is stored',
+    )
+    expect(await elsewhere.refused('create', { sid: newId(), meta: '', place: {} })).toBe('storage-limit')
   })
 })

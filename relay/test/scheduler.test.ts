@@ -1,10 +1,13 @@
 import { newId } from '@baton/shared/keys.ts'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { accountKeys, onlineKey, sessionKeys } from '../src/keys.ts'
+import { accountKeys, onlineKey, relayKeys, sessionKeys } from '../src/keys.ts'
 import type { RunningRelay } from '../src/main.ts'
 import type { RedisServer } from '../src/redis-server.ts'
+import { Presence } from '../src/presence.ts'
+import { Scheduler } from '../src/scheduler.ts'
 import { hasWork } from '../src/sessions.ts'
-import { entry, lookInto, newMember, RawPeer, redisForTest, relayForTest, until } from './helpers.ts'
+import { Sweeper } from '../src/sweeper.ts'
+import { entry, lookInto, newMember, RawPeer, redisForTest, relayForTest, silent, until } from './helpers.ts'
 
 let redis: RedisServer
 let relay: RunningRelay
@@ -324,6 +327,33 @@ describe('offers', () => {
     // What 1000 characters of base64 stand for.
     await until(async () => Number(await look.get(keys.usage)) === 750, 'the stored bytes are right')
     await until(async () => (await look.hkeys(keys.leases)).join() === sid, 'the leases are right')
+  })
+
+  test('P12: what a relay has yet to add to the stored bytes is not counted twice', async () => {
+    const own = lookInto(await redisForTest())
+    const account = 'a'
+    const { sessions, usage } = accountKeys(account)
+    await own.sadd(relayKeys.accounts, account)
+    await own.sadd(sessions, 's')
+    await own.hset(sessionKeys('s').state, { account, bytes: 750, status: 'idle' })
+    await own.set(usage, 700)
+    const sweeper = new Sweeper(
+      own,
+      new Scheduler(own, new Presence(own, 1_000), 1_000),
+      3_600_000,
+      'only',
+      silent,
+    )
+    const stored = async (): Promise<number> => Number(await own.get(usage))
+    await sweeper.sweep()
+    expect(await own.incrby(usage, 50)).toBe(750)
+    await sweeper.sweep()
+    await sweeper.sweep()
+    expect(await stored()).toBe(750)
+    await own.set(usage, 123_456_789)
+    await sweeper.sweep()
+    await sweeper.sweep()
+    expect(await stored()).toBe(750)
   })
 })
 
