@@ -4,11 +4,11 @@ import type { Pause } from '@baton/shared/guest.ts'
 import type { Placement, Status } from '@baton/shared/protocol.ts'
 import { unstartedOf, type Book } from './book.ts'
 import { failure, fallen, notice, type Draft } from './journal.ts'
-import { storeFiles, type StoredFiles } from './leaving.ts'
 import type { Live } from './live.ts'
 import type { Ending, Lease, SessionOptions } from './options.ts'
 import { statusOf } from './state.ts'
 import { steady } from './steady.ts'
+import { storeFiles, type StoredFiles } from './stored-files.ts'
 
 export interface Departing {
   options: SessionOptions

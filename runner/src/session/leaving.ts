@@ -1,11 +1,12 @@
-/** What leaving needs: why and where to, and the state of the files that travel along. */
-import { BatonError, explain } from '@baton/shared/errors.ts'
+/** A session that is asked to leave: why and where to, what it still waits for, and then its last steps here. */
 import type { Placement } from '@baton/shared/protocol.ts'
-import { notice, unstored, type Draft } from './journal.ts'
-import { boundedLine } from '../tools/text.ts'
-import type { Workspace } from '../workspace/workspace.ts'
+import type { Departure } from './departure.ts'
+import type { Effects } from './effects.ts'
+import type { Draft } from './journal.ts'
 import type { Live } from './live.ts'
-import { urgencyOf, type SavingTurns } from './urgency.ts'
+import { statusOf } from './state.ts'
+import { storeFiles, type StoredFiles } from './stored-files.ts'
+import type { SavingTurns } from './urgency.ts'
 
 export interface Leave {
   /** `room`: it has computed for long, and others wait for its place. */
@@ -28,52 +29,65 @@ export interface Leaving extends Leave {
   stored?: StoredFiles
 }
 
-/** What to write about the workspace, and where the session must stay when it could not be stored. */
-export interface StoredFiles {
-  drafts: Draft[]
-  stay?: Placement
+/** What leaving needs of the session. */
+export interface LeaveHands {
+  /** Id of this runner's device. */
+  device: string
+  effects: Effects
+  departure: Departure
+  /** The guest computes. */
+  isBusy: () => boolean
+  append: (drafts: Draft[]) => Promise<void>
+  /** Gets the files once they are being stored; what becomes of them is to be put into `leaving.stored`. */
+  storing: (files: Promise<StoredFiles>) => void
+  /** Writes the outcomes of effects that ended while the rest was on its way. */
+  writeEnded: () => Promise<void>
+  /** Comes back after this time, in milliseconds. */
+  wakeIn: (ms: number) => void
 }
 
-/**
- * Stores the workspace. After a tool was `cut` off the last checkpoint stands: it is what the journal tells of, and what the tool
- * left half-done must not travel. Throws `lease-lost`.
- */
-export async function storeFiles(
-  live: Live,
-  device: string,
-  cut: boolean,
-  turns?: SavingTurns,
-): Promise<StoredFiles> {
-  const work = (): Promise<StoredFiles> => storeNow(live, device, cut)
-  return turns ? turns.take(urgencyOf(live), work) : work()
+/** A leave begins, or one under way has to hurry. */
+export function begun(before: Leaving | undefined, leave: Leave): Leaving {
+  const until = performance.now() + leave.within_ms
+  const leaving = before ?? { ...leave, until, told: false }
+  leaving.until = Math.min(leaving.until, until)
+  if (leave.turns) leaving.turns ??= leave.turns
+  return leaving
 }
 
-async function storeNow(live: Live, device: string, cut: boolean): Promise<StoredFiles> {
-  // Files that never arrived here have nothing new in them.
-  const workspace = await live.workspace.catch(() => undefined)
-  if (!workspace) return { drafts: [] }
-  // What jobs write later would not travel.
-  const told = jobsEnded(workspace)
-  await workspace.stay?.end()
-  try {
-    // The first checkpoint may still be on its way; without it no other runner could go on.
-    if (cut) await live.checkpoints.settled()
-    const checkpoint = cut ? undefined : await live.checkpoints.store(workspace)
-    return { drafts: checkpoint ? [...told, checkpoint] : told }
-  } catch (error) {
-    if (error instanceof BatonError && error.code === 'lease-lost') throw error
-    // The newest files exist only here: nobody else may continue with older ones (I11).
-    const text = `The workspace could not be stored, so the session stays on this runner. ${explain(error)}`
-    return { drafts: [...told, unstored(text)], stay: { prefer: device, pin: true } }
+/** Does what can be done now towards letting go. */
+export async function advanceLeave(live: Live, leave: Leaving, hands: LeaveHands): Promise<void> {
+  const { effects } = hands
+  for (const effect of effects.cutWaiting()) live.toStart.set(effect, 'first')
+  const left_ms = leave.until - performance.now()
+  // A sleep goes on there just as well.
+  const waits = left_ms > 0 ? effects.kinds.filter((kind) => kind !== 'sleep') : []
+  // In a hurry the files are stored while a model still answers: it does not change them.
+  if (!leave.files && (waits.length === 0 || (leave.turns && !waits.includes('tool')))) {
+    const cutsTool = effects.kinds.includes('tool')
+    if (waits.length === 0) effects.cut()
+    // The files first, while the guest may still compute: the time in which it runs nowhere gets shorter.
+    leave.files = storeFiles(live, hands.device, cutsTool, leave.turns)
+    hands.storing(leave.files)
   }
-}
-
-/** A job ends with its session's stay on this machine: whoever counts on it has to know. */
-function jobsEnded({ stay }: Workspace): Draft[] {
-  const running = stay?.jobs?.list().filter(({ state }) => state.at === 'running') ?? []
-  if (running.length === 0) return []
-  const commands = running.map(({ command }) => boundedLine(command.trim().split('\n', 1)[0] ?? '', 80))
-  return [
-    notice(`Background jobs ended here, because the session leaves this machine: ${commands.join('; ')}`),
-  ]
+  if (waits.length > 0) {
+    hands.wakeIn(left_ms)
+    if (leave.told || leave.why !== 'move') return
+    leave.told = true
+    await hands.append([{ kind: 'event', body: { type: 'moving', data: { to: leave.label ?? '', waits } } }])
+    return
+  }
+  effects.cut()
+  if (!leave.stored) return
+  if (hands.isBusy()) {
+    live.harness.interrupt()
+    return
+  }
+  // What ended while this was on its way is not to be done again there.
+  await hands.writeEnded()
+  const rests =
+    live.state.queue.length === 0 && live.carried.length === 0 && live.pause.state !== 'interrupted'
+  // Whatever it waits for, it also has work.
+  const status = leave.why === 'move' ? 'moving' : rests ? statusOf(live.state, false) : 'running'
+  await hands.departure.letGo(live, leave.stored, 'handed-off', status, leave.place)
 }

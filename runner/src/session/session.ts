@@ -17,7 +17,7 @@ import { aliased } from './copy.ts'
 import { consume, Inbox, unreadable } from './inbox.ts'
 import { happened } from '../happenings.ts'
 import { arrived, Journal, notice, type Draft } from './journal.ts'
-import { storeFiles, type Leave, type Leaving, type StoredFiles } from './leaving.ts'
+import { advanceLeave, begun, type Leave, type LeaveHands, type Leaving } from './leaving.ts'
 import { listens, nextOf, takeNext, type Live } from './live.ts'
 import { Mailbox } from './mailbox.ts'
 import { restore, start, type Opening } from './opening.ts'
@@ -26,8 +26,9 @@ import { Rest } from './rest.ts'
 import { retryOf } from './retry.ts'
 import { Snapshots } from './snapshots.ts'
 import { startEffect } from './start.ts'
-import { statusOf, waitsForPerson } from './state.ts'
+import { waitsForPerson } from './state.ts'
 import { steady, steadyBlobs } from './steady.ts'
+import type { StoredFiles } from './stored-files.ts'
 
 type Happening =
   | { t: 'paused'; pause: Pause }
@@ -56,6 +57,7 @@ export class Session {
   #busy = false
   #leave: Leaving | undefined
   readonly #departure: Departure
+  readonly #leaveHands: LeaveHands
   readonly #rest: Rest
   readonly #claimed_at = performance.now()
   #toldOfJobs = false
@@ -78,6 +80,16 @@ export class Session {
       ...{ options, lease, gone, book: this.#book, log: (message: string) => options.log(sid, message) },
       unwritten: () => this.#mailbox.drain((item) => item.t === 'write').map(({ draft }) => draft),
     })
+    this.#leaveHands = {
+      ...{ device: options.device, effects: this.#effects, departure: this.#departure },
+      isBusy: () => this.#busy,
+      append: (drafts) => this.#append(drafts),
+      storing: (files) => this.#storing(files),
+      writeEnded: async () => {
+        for (const { ended } of this.#mailbox.drain((item) => item.t === 'ended')) await this.#ended(ended)
+      },
+      wakeIn: (ms) => this.#rest.wakeIn(ms),
+    }
     this.#rest = new Rest(options.park_after_ms, () => this.#mailbox.post({ t: 'due' }), options.isCrowded)
     this.#opening = {
       ...{ options, lease, book: this.#book, snapshots },
@@ -102,10 +114,7 @@ export class Session {
 
   /** Lets the session go: to another runner, or because this one ends. Asked again, it hurries. `run` resolves when it is done. */
   leave(leave: Leave): void {
-    const until = performance.now() + leave.within_ms
-    this.#leave ??= { ...leave, until, told: false }
-    this.#leave.until = Math.min(this.#leave.until, until)
-    if (leave.turns) this.#leave.turns ??= leave.turns
+    this.#leave = begun(this.#leave, leave)
     this.#mailbox.post({ t: 'leave' })
   }
 
@@ -249,7 +258,7 @@ export class Session {
     if (this.#leave) {
       // What has its intent counts as begun.
       if (!this.#busy && this.#leave.until > performance.now() && (await this.#startEffects(live))) return
-      return this.#advanceLeave(live, this.#leave)
+      return advanceLeave(live, this.#leave, this.#leaveHands)
     }
     if (this.#busy || (await this.#startEffects(live))) return
     await this.#runGuest(live)
@@ -401,46 +410,11 @@ export class Session {
     await this.#append([...ended.before, outcome])
   }
 
-  // ---- letting go ------------------------------------------------------------------------------------------------------
-
-  async #advanceLeave(live: Live, leave: Leaving): Promise<void> {
-    for (const effect of this.#effects.cutWaiting()) live.toStart.set(effect, 'first')
-    const left_ms = leave.until - performance.now()
-    // A sleep goes on there just as well.
-    const waits = left_ms > 0 ? this.#effects.kinds.filter((kind) => kind !== 'sleep') : []
-    // In a hurry the files are stored while a model still answers: it does not change them.
-    if (!leave.files && (waits.length === 0 || (leave.turns && !waits.includes('tool')))) {
-      const cutsTool = this.#effects.kinds.includes('tool')
-      if (waits.length === 0) this.#effects.cut()
-      // The files first, while the guest may still compute: the time in which it runs nowhere gets shorter.
-      leave.files = storeFiles(live, this.#options.device, cutsTool, leave.turns)
-      leave.files.then(
-        (stored) => this.#mailbox.post({ t: 'stored', stored }),
-        (error: unknown) => this.#mailbox.post({ t: 'broke', error }),
-      )
-    }
-    if (waits.length > 0) {
-      this.#rest.wakeIn(left_ms)
-      if (leave.told || leave.why !== 'move') return
-      leave.told = true
-      await this.#append([
-        { kind: 'event', body: { type: 'moving', data: { to: leave.label ?? '', waits } } },
-      ])
-      return
-    }
-    this.#effects.cut()
-    if (!leave.stored) return
-    if (this.#busy) {
-      live.harness.interrupt()
-      return
-    }
-    // What ended while this was on its way is not to be done again there.
-    for (const { ended } of this.#mailbox.drain((item) => item.t === 'ended')) await this.#ended(ended)
-    const rests =
-      live.state.queue.length === 0 && live.carried.length === 0 && live.pause.state !== 'interrupted'
-    // Whatever it waits for, it also has work.
-    const status = leave.why === 'move' ? 'moving' : rests ? statusOf(live.state, false) : 'running'
-    await this.#departure.letGo(live, leave.stored, 'handed-off', status, leave.place)
+  #storing(files: Promise<StoredFiles>): void {
+    files.then(
+      (stored) => this.#mailbox.post({ t: 'stored', stored }),
+      (error: unknown) => this.#mailbox.post({ t: 'broke', error }),
+    )
   }
 
   async #append(drafts: Draft[]): Promise<void> {
