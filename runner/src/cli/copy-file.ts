@@ -10,7 +10,7 @@
  * mixed or mended is noticed. Numbers are little-endian. Read and written in pieces: one frame is in memory at a time.
  */
 import { createHash, randomBytes, scrypt, type ScryptOptions } from 'node:crypto'
-import { open, rename, rm, type FileHandle } from 'node:fs/promises'
+import { open, type FileHandle } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { fromBase64, fromHex, fromUtf8, toBase64, toHex, utf8 } from '@baton/shared/bytes.ts'
 import { CopiedEntry, CopyHead, type CopyPart } from '@baton/shared/copy.ts'
@@ -19,6 +19,7 @@ import { exportKey, type Account } from '@baton/shared/keys.ts'
 import { LIMITS } from '@baton/shared/protocol.ts'
 import { open as openBox, place, seal as sealBox } from '@baton/shared/seal.ts'
 import * as v from 'valibot'
+import { replaceWith } from '../files/replace.ts'
 
 const MAGIC = Buffer.from('BATONCP1')
 const HEAD_BYTES_MAX = 4096
@@ -60,7 +61,6 @@ export async function writeCopyFile(
   parts: () => AsyncIterable<CopyPart>,
   sealing: Sealing,
 ): Promise<Written> {
-  const temporary = `${path}.${process.pid}.tmp`
   try {
     const id = toBase64(randomBytes(16))
     const head: FileHead =
@@ -68,20 +68,13 @@ export async function writeCopyFile(
         ? { format: 1, id, sealed: 'account', account: sealing.account.id }
         : { format: 1, id, sealed: sealing.sealed }
     const key = await keyFor(head, sealing)
-    const file = await open(temporary, 'w', 0o600)
-    let sum: string
-    try {
-      sum = await writeParts(file, parts(), head, key)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    const { summary, bytes } = await check(temporary, key)
-    if (summary.sha256 !== sum) throw new BatonError('copy-torn', `(${path} is not as it was written)`)
-    await rename(temporary, path)
-    return { entries: summary.entries, blobs: summary.blobs, bytes }
+    return await replaceWith(path, async (file, temporary) => {
+      const sum = await writeParts(file, parts(), head, key)
+      const { summary, bytes } = await check(temporary, key)
+      if (summary.sha256 !== sum) throw new BatonError('copy-torn', `(${path} is not as it was written)`)
+      return { entries: summary.entries, blobs: summary.blobs, bytes }
+    })
   } catch (error) {
-    await rm(temporary, { force: true })
     throw inWords(error, path)
   }
 }
@@ -302,6 +295,5 @@ function u32(value: number): Buffer {
 
 function inWords(error: unknown, path: string): unknown {
   if (error instanceof BatonError || !(error instanceof Error) || !('code' in error)) return error
-  if (error.code === 'ENOSPC') return new BatonError('disk-full', `(${path})`, { cause: error })
   return new BatonError('file-unusable', `${path} can not be written: ${error.message}.`, { cause: error })
 }

@@ -4,9 +4,10 @@
  *     "BATONGU1"  u32 length of the head  head, JSON  snapshot  bundle  SHA-256 of all before it
  */
 import { createHash } from 'node:crypto'
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectRequest, GuestMessage, Pause } from '@baton/shared/guest.ts'
+import { replaceWholeSync } from '../files/replace.ts'
 
 /** One line of the transcript: what the guest asked for, or what it was given. */
 export type Line = { asked: EffectRequest } | { given: GuestMessage }
@@ -61,20 +62,11 @@ export function writeGuestFile(path: string, { snapshot, bundle, ...head }: Gues
   const length = Buffer.alloc(4)
   length.writeUInt32LE(json.length)
   const content = Buffer.concat([magic, length, json, snapshot ?? new Uint8Array(), bundle])
-  const temporary = `${path}.${process.pid}.tmp`
+  const file = Buffer.concat([content, createHash('sha256').update(content).digest()])
   try {
-    const file = openSync(temporary, 'w')
-    try {
-      writeFileSync(file, Buffer.concat([content, createHash('sha256').update(content).digest()]))
-      fsyncSync(file)
-    } finally {
-      closeSync(file)
-    }
-    renameSync(temporary, path)
+    replaceWholeSync(path, file, { mode: 'kept' })
   } catch (cause) {
-    rmSync(temporary, { force: true })
-    if ((cause as NodeJS.ErrnoException).code === 'ENOSPC')
-      throw new BatonError('disk-full', `(${path})`, { cause })
+    if (cause instanceof BatonError) throw cause
     throw new BatonError('file-unusable', `(${path} can't be written: ${(cause as Error).message})`, {
       cause,
     })

@@ -6,11 +6,12 @@
  *     <data>/configs/<hash of the folder>.json
  */
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, realpath, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import * as v from 'valibot'
 import { sha256Hex } from '@baton/shared/bytes.ts'
 import { CONFIG_FILES, loadConfig, type LoadedConfig } from '../config.ts'
+import { replaceWhole } from '../files/replace.ts'
 import { isInside } from '../tools/paths.ts'
 import type { Files } from './modules.ts'
 
@@ -92,9 +93,7 @@ export class Trust {
 
   async #write(folder: string, files: Files): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-    const place = await this.#place(folder)
-    await writeFile(`${place}.new`, JSON.stringify({ files }))
-    await rename(`${place}.new`, place)
+    await replaceWhole(await this.#place(folder), JSON.stringify({ files }))
   }
 
   async #place(folder: string): Promise<string> {

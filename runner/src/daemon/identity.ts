@@ -1,5 +1,5 @@
 /** A machine's identity: account and device keys in a file that only its owner can read, and the relay that it belongs to. */
-import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
@@ -12,6 +12,7 @@ import {
   type Account,
   type Device,
 } from '@baton/shared/keys.ts'
+import { replaceWhole } from '../files/replace.ts'
 
 export interface Identity {
   account: Account
@@ -22,7 +23,7 @@ export interface Identity {
 export async function prepareData(data: string): Promise<void> {
   try {
     await mkdir(data, { recursive: true, mode: 0o700 })
-    await writeAtomic(join(data, '.writable'), '')
+    await replace(join(data, '.writable'), '')
     await rm(join(data, '.writable'))
   } catch (cause) {
     throw folderError(data, cause)
@@ -35,8 +36,9 @@ export async function loadIdentity(data: string): Promise<Identity | undefined> 
   return text === undefined ? undefined : identityFromJson(text)
 }
 
+/** Throws BatonError `data-folder`, `disk-full`. */
 export async function saveIdentity(data: string, { account, device }: Identity): Promise<void> {
-  await writeAtomic(join(data, 'identity.json'), `${identityToJson(account, device)}\n`)
+  await replace(join(data, 'identity.json'), `${identityToJson(account, device)}\n`)
 }
 
 /** Makes an account whose first device is this machine, and saves it. */
@@ -65,7 +67,7 @@ export async function loadRelay(data: string): Promise<RelayFile | undefined> {
 /** Saves what is given and keeps the rest. */
 export async function saveRelay(data: string, relay: RelayFile): Promise<void> {
   const before = await loadRelay(data)
-  await writeAtomic(join(data, 'relay.json'), `${JSON.stringify({ ...before, ...relay })}\n`)
+  await replace(join(data, 'relay.json'), `${JSON.stringify({ ...before, ...relay })}\n`)
 }
 
 async function readOptional(path: string): Promise<string | undefined> {
@@ -77,20 +79,16 @@ async function readOptional(path: string): Promise<string | undefined> {
   }
 }
 
-/** A reader sees the old file or the new one, never half of it. */
-async function writeAtomic(path: string, text: string): Promise<void> {
+async function replace(path: string, text: string): Promise<void> {
   try {
-    const temporary = `${path}.${process.pid}.tmp`
-    await writeFile(temporary, text, { mode: 0o600 })
-    await chmod(temporary, 0o600)
-    await rename(temporary, path)
+    await replaceWhole(path, text)
   } catch (cause) {
     throw folderError(path, cause)
   }
 }
 
 function folderError(path: string, cause: unknown): BatonError {
+  if (cause instanceof BatonError) return cause
   const { code } = cause as NodeJS.ErrnoException
-  if (code === 'ENOSPC') return new BatonError('disk-full', `(${path})`, { cause })
   return new BatonError('data-folder', `(${path}: ${code ?? String(cause)})`, { cause })
 }

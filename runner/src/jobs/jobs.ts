@@ -7,9 +7,10 @@
  * An id names the stay and the runner (`job-2-k7qf@laptop`), so that wherever the session goes it can be told what became of it.
  */
 import { randomInt } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import * as v from 'valibot'
+import { replaceWholeSync } from '../files/replace.ts'
 import { runGroup, type GroupEnd } from '../tools/process-group.ts'
 import { JobLog, type LogPart } from './log.ts'
 
@@ -171,7 +172,7 @@ export class Jobs {
   /** On a full disk a later stay does not know the job; this one does. */
   #save({ record }: Job): void {
     try {
-      writeFileSync(this.#file(record.id, 'json'), JSON.stringify(record), { mode: 0o600 })
+      replaceWholeSync(this.#file(record.id, 'json'), JSON.stringify(record), { sync: 'none' })
     } catch {
       rmSync(this.#file(record.id, 'json'), { force: true })
     }

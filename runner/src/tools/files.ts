@@ -1,9 +1,9 @@
 /** Reading and replacing whole files. */
 import { constants } from 'node:fs'
-import { chmod, mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir, open, type FileHandle } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { sha256Hex } from '@baton/shared/bytes.ts'
-import { temporaryName } from '../workspace/strays.ts'
+import { replaceWhole } from '../files/replace.ts'
 import { Refusal } from './define.ts'
 import type { InnerPath } from './paths.ts'
 import type { ToolContext } from './tool.ts'
@@ -65,29 +65,11 @@ export function textOf(bytes: Buffer, path: InnerPath, options: { exact: boolean
  * that exists, makes missing folders.
  */
 export async function replaceFile({ real, shown }: InnerPath, bytes: Uint8Array): Promise<void> {
-  const folder = dirname(real)
   try {
-    await mkdir(folder, { recursive: true })
+    await mkdir(dirname(real), { recursive: true })
+    // As any command that writes a file: what a power failure takes back, a session that goes on from its checkpoint does again.
+    await replaceWhole(real, bytes, { mode: 'kept', sync: 'file' })
   } catch (error) {
-    throw refusalOf(error, shown)
-  }
-  const mode = await stat(real).then(
-    (info) => info.mode & 0o7777,
-    () => undefined,
-  )
-  const temporary = join(folder, temporaryName())
-  try {
-    const file = await open(temporary, 'wx')
-    try {
-      await file.writeFile(bytes)
-      if (mode !== undefined) await chmod(temporary, mode)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(temporary, real)
-  } catch (error) {
-    await rm(temporary, { force: true })
     throw refusalOf(error, shown)
   }
 }

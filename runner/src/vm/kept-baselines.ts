@@ -7,11 +7,12 @@
  *     "BATONBL1"  u32 length of the header  header, JSON  memory, zstd  SHA-256 of all before it
  */
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import * as v from 'valibot'
+import { replaceWholeSync } from '../files/replace.ts'
 import type { Baseline } from './baseline.ts'
 import { abi, sha256 } from './codec.ts'
 
@@ -53,7 +54,8 @@ export class KeptBaselines {
   keep(origin: Origin, baseline: Baseline): void {
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
-      write(this.#path(origin), encode(baseline))
+      // One that is not whole is noticed when it is read.
+      replaceWholeSync(this.#path(origin), encode(baseline), { sync: 'none' })
       this.#makeRoom()
     } catch {
       // A full disk, or no home to write to: it is computed again.
@@ -72,18 +74,6 @@ export class KeptBaselines {
       .map((path) => ({ path, at: statSync(path).mtimeMs }))
       .toSorted((a, b) => b.at - a.at)
     for (const { path } of newestFirst.slice(FILES_MAX)) rmSync(path, { force: true })
-  }
-}
-
-/** Whole or not at all. */
-function write(path: string, bytes: Uint8Array): void {
-  const temporary = `${path}.${process.pid}.tmp`
-  try {
-    writeFileSync(temporary, bytes, { mode: 0o600 })
-    renameSync(temporary, path)
-  } catch (error) {
-    rmSync(temporary, { force: true })
-    throw error
   }
 }
 

@@ -7,7 +7,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
-import { writeRecord } from './records.ts'
+import { replaceWhole } from '../files/replace.ts'
 
 /** `born`: when the process began, so that a number used again is not taken for it. */
 const Note = v.object({ sid: v.string(), pid: v.number(), born: v.optional(v.string()), open: v.boolean() })
@@ -84,5 +84,6 @@ async function readNote(place: string): Promise<Note | undefined> {
 
 async function writeNote(place: string, note: Note): Promise<void> {
   await mkdir(dirname(place), { recursive: true })
-  await writeRecord(place, JSON.stringify(note))
+  // Below .git others of the repository read it, too.
+  await replaceWhole(place, JSON.stringify(note), { mode: 'kept' })
 }

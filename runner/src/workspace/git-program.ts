@@ -8,6 +8,7 @@ import { statfs } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BatonError } from '@baton/shared/errors.ts'
+import { diskError } from '../files/replace.ts'
 
 /** A disk with less room than this counts as full. */
 const FULL_BYTES = 1 << 20
@@ -225,14 +226,6 @@ export function failure(args: string[], result: GitResult): BatonError {
     .slice(-3)
     .join(' ')
   return new BatonError('internal', `git ${subcommand(args)} failed: ${words || `exit code ${result.code}`}`)
-}
-
-/** A full disk as a coded error; anything else as it is. */
-export function diskError(error: unknown): unknown {
-  const code = (error as NodeJS.ErrnoException | undefined)?.code
-  if (code !== 'ENOSPC' && code !== 'EDQUOT' && code !== 'EFBIG') return error
-  const path = (error as NodeJS.ErrnoException).path
-  return new BatonError('disk-full', path === undefined ? '' : `(${path})`, { cause: error })
 }
 
 function subcommand(args: string[]): string {

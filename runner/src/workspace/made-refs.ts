@@ -6,8 +6,8 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
+import { replaceWhole } from '../files/replace.ts'
 import type { Checkout } from './checkout.ts'
-import { writeRecord } from './records.ts'
 
 export interface Ref {
   /** Full name. */
@@ -62,7 +62,7 @@ export class RefKeeper {
   async begin(): Promise<void> {
     const [refs, stashes] = await Promise.all([this.#list(), this.#stashes()])
     this.#baseline = { names: refs.map(({ name }) => name), stashes: stashes.map(({ oid }) => oid) }
-    await writeRecord(this.#path, JSON.stringify(this.#baseline))
+    await replaceWhole(this.#path, JSON.stringify(this.#baseline), { sync: 'file' })
   }
 
   /** What there is now, for `made`. */

@@ -3,9 +3,8 @@ import { existsSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
+import { diskError, replaceWhole } from '../files/replace.ts'
 import { joinPaths, splitPaths } from './byte-paths.ts'
-import { diskError } from './git-program.ts'
-import { writeRecord } from './records.ts'
 
 const KnownCheckpoint = v.object({
   kind: v.optional(v.picklist(['git', 'folder', 'virtual']), 'git'),
@@ -16,6 +15,9 @@ const KnownCheckpoint = v.object({
   state: v.optional(v.string()),
 })
 export type Known = v.InferOutput<typeof KnownCheckpoint>
+
+/** The older one is as good after a power failure, only that more is taken for somebody's edits. */
+const RECORD = { sync: 'file' } as const
 
 export class Notes {
   readonly #folder: string
@@ -37,7 +39,7 @@ export class Notes {
   /** Throws BatonError `disk-full`. */
   async setKnown(known: Known): Promise<void> {
     try {
-      await writeRecord(this.#at('checkpoint.json'), JSON.stringify(known))
+      await replaceWhole(this.#at('checkpoint.json'), JSON.stringify(known), RECORD)
       await rm(this.#at('newest'), { force: true })
     } catch (error) {
       throw diskError(error)
@@ -60,7 +62,7 @@ export class Notes {
   }
 
   async setCarried(paths: readonly string[]): Promise<void> {
-    await writeRecord(this.#at('carried'), joinPaths(paths))
+    await replaceWhole(this.#at('carried'), joinPaths(paths), RECORD)
   }
 
   /** What a runner that was killed meanwhile did not come to tell. */
@@ -71,7 +73,7 @@ export class Notes {
   }
 
   async setUntold(told: readonly string[]): Promise<void> {
-    if (told.length > 0) await writeRecord(this.#at('telling.json'), JSON.stringify(told))
+    if (told.length > 0) await replaceWhole(this.#at('telling.json'), JSON.stringify(told), RECORD)
   }
 
   async allTold(): Promise<void> {

@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
+import { replaceWhole } from '../files/replace.ts'
 import { GitProgram } from './git-program.ts'
 import { moveAside } from './move-aside.ts'
-import { writeRecord } from './records.ts'
 
 /** Where a session's files are on this machine, once it has been here. */
 const Place = v.object({ root: v.string(), inPlace: v.boolean(), kind: v.picklist(['git', 'folder']) })
@@ -54,6 +54,6 @@ export async function makeRoom(here: Here): Promise<string[]> {
 }
 
 export async function markReady(here: Here, place: Place): Promise<void> {
-  await writeRecord(join(here.shadow, 'place.json'), JSON.stringify(place))
+  await replaceWhole(join(here.shadow, 'place.json'), JSON.stringify(place), { sync: 'file' })
   await rm(join(here.shadow, 'making'), { force: true })
 }

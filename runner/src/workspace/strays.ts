@@ -1,14 +1,7 @@
 /** Files that were being written when a runner was killed: no work of anybody's, so they neither travel nor stay. */
-import { randomBytes } from 'node:crypto'
 import { lstat, rm } from 'node:fs/promises'
+import { isTemporary } from '../files/replace.ts'
 import { fullPath } from './byte-paths.ts'
-
-const TEMPORARY = /(^|\/)\.baton-[0-9a-f]{12}\.tmp$/
-
-/** A name for a file that is renamed to its own once it is whole. */
-export function temporaryName(): string {
-  return `.baton-${randomBytes(6).toString('hex')}.tmp`
-}
 
 /** Paths without the temporary ones, of which those from before `since` (milliseconds) are removed: nobody writes them any more. */
 export async function withoutStrays(
@@ -16,10 +9,10 @@ export async function withoutStrays(
   paths: readonly string[],
   since: number,
 ): Promise<string[]> {
-  for (const path of paths.filter((path) => TEMPORARY.test(path))) {
+  for (const path of paths.filter(isTemporary)) {
     const full = fullPath(root, path)
     const info = await lstat(full).catch(() => undefined)
     if (info?.isFile() && info.mtimeMs < since) await rm(full, { force: true })
   }
-  return paths.filter((path) => !TEMPORARY.test(path))
+  return paths.filter((path) => !isTemporary(path))
 }

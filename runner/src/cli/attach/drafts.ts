@@ -1,6 +1,7 @@
 /** Drafts of `attach`, a file a session, so that no text is lost with the terminal (F15). */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { replaceWholeSync } from '../../files/replace.ts'
 
 export class Drafts {
   readonly #folder: string
@@ -26,9 +27,7 @@ export class Drafts {
         return
       }
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
-      const temporary = `${this.#file(sid)}.${process.pid}.tmp`
-      writeFileSync(temporary, text, { mode: 0o600 })
-      renameSync(temporary, this.#file(sid))
+      replaceWholeSync(this.#file(sid), text, { sync: 'file' })
     } catch {
       // It is still in memory, and on the screen.
     }
