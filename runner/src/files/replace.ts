@@ -9,7 +9,6 @@
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
-  constants,
   fchmodSync,
   fsyncSync,
   openSync,
@@ -153,8 +152,12 @@ const UNSYNCED: readonly unknown[] = ['EINVAL', 'ENOTSUP', 'EACCES', 'EPERM', 'E
 
 async function syncFolder(path: string): Promise<void> {
   try {
-    const folder = await open(path, constants.O_RDONLY)
-    await folder.sync().finally(() => folder.close())
+    const folder = await open(path, 'r')
+    try {
+      await folder.sync()
+    } finally {
+      await folder.close()
+    }
   } catch (error) {
     if (!UNSYNCED.includes((error as NodeJS.ErrnoException).code)) throw error
   }
@@ -162,7 +165,7 @@ async function syncFolder(path: string): Promise<void> {
 
 function syncFolderNow(path: string): void {
   try {
-    const folder = openSync(path, constants.O_RDONLY)
+    const folder = openSync(path, 'r')
     try {
       fsyncSync(folder)
     } finally {
