@@ -1,7 +1,7 @@
 /**
  * The snapshot file.
  *
- *     "BATONSN1"  u32 length of the header  header, JSON  body, zstd  SHA-256 of all before it
+ *     in a frame "BATONSN1": header, JSON  body, zstd
  *
  * The body holds the unwound stack, then the page numbers (u32 each), then the pages. All numbers are little-endian. Node
  * 22.15 and later read and write it alike.
@@ -10,14 +10,14 @@ import { createHash } from 'node:crypto'
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { BatonError } from '@baton/shared/errors.ts'
 import * as v from 'valibot'
+import { frame, unframe } from '../files/framed.ts'
 import type { SnapshotHeader } from '../harness.ts'
 import { pageBytes, type PageDiff } from './pages.ts'
 
 /** Version of what host, SDK and engine assume of each other. */
 export const abi = 1
 
-const magic = Buffer.from('BATONSN1')
-const hashBytes = 32
+const magic = 'BATONSN1'
 const bodyBytesMax = 600 * 2 ** 20
 const level = 3
 
@@ -56,15 +56,11 @@ export interface SnapshotFile {
 
 /** The file's bytes. */
 export function encodeSnapshot({ header, stack, diff }: SnapshotFile): Uint8Array {
-  const json = Buffer.from(JSON.stringify(header))
   const numbers = Buffer.from(Uint32Array.from(diff.pages).buffer)
   const body = zstdCompressSync(Buffer.concat([stack, numbers, diff.data]), {
     params: { [constants.ZSTD_c_compressionLevel]: level },
   })
-  const length = Buffer.alloc(4)
-  length.writeUInt32LE(json.length)
-  const content = Buffer.concat([magic, length, json, body])
-  return Buffer.concat([content, createHash('sha256').update(content).digest()])
+  return frame(magic, header, body)
 }
 
 /**
@@ -72,25 +68,14 @@ export function encodeSnapshot({ header, stack, diff }: SnapshotFile): Uint8Arra
  * Throws `snapshot-foreign` for something else, `snapshot-torn` for a damaged one, `snapshot-engine` for another version.
  */
 export function decodeSnapshot(bytes: Uint8Array): SnapshotFile {
-  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const magicLength = magic.length - 1
-  const start = file.subarray(0, magic.length)
-  if (!start.subarray(0, magicLength).equals(magic.subarray(0, Math.min(magicLength, start.length))))
-    throw new BatonError('snapshot-foreign')
-  if (file.length < magic.length + 4 + hashBytes)
-    throw new BatonError('snapshot-torn', `(it ends after ${file.length} bytes)`)
-  if (!start.equals(magic))
-    throw new BatonError(
-      'snapshot-engine',
-      `(its format is ${start.toString('latin1')}, this is ${magic.toString()})`,
-    )
-  const content = file.subarray(0, -hashBytes)
-  if (!createHash('sha256').update(content).digest().equals(file.subarray(-hashBytes)))
-    throw new BatonError('snapshot-torn', '(its checksum does not fit)')
-  const bodyAt = magic.length + 4 + content.readUInt32LE(magic.length)
+  const file = unframe(magic, bytes)
+  if (file.is === 'foreign') throw new BatonError('snapshot-foreign')
+  if (file.is === 'torn') throw new BatonError('snapshot-torn', `(${file.why})`)
+  if (file.is === 'other-version')
+    throw new BatonError('snapshot-engine', `(its format is ${file.format}, this is ${magic})`)
   try {
-    const header = v.parse(headerSchema, JSON.parse(content.toString('utf8', magic.length + 4, bodyAt)))
-    const body = zstdDecompressSync(content.subarray(bodyAt), { maxOutputLength: bodyBytesMax })
+    const header = v.parse(headerSchema, file.header)
+    const body = zstdDecompressSync(file.body, { maxOutputLength: bodyBytesMax })
     return { header, ...split(body, header) }
   } catch (cause) {
     throw new BatonError('snapshot-torn', '(its header or pages can not be read)', { cause })

@@ -4,14 +4,14 @@
  *
  * A file that somebody changed on purpose gains him nothing: a guest may ask for no more than an agent of his own could.
  *
- *     "BATONBL1"  u32 length of the header  header, JSON  memory, zstd  SHA-256 of all before it
+ *     in a frame "BATONBL1": header, JSON  memory, zstd
  */
-import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import * as v from 'valibot'
+import { frame, unframe } from '../files/framed.ts'
 import { replaceWholeSync } from '../files/replace.ts'
 import type { Baseline } from './baseline.ts'
 import { abi, sha256 } from './codec.ts'
@@ -26,8 +26,7 @@ export interface Origin {
 const FILES_MAX = 16
 const MEMORY_BYTES_MAX = 64 * 2 ** 20
 
-const magic = Buffer.from('BATONBL1')
-const hashBytes = 32
+const magic = 'BATONBL1'
 const address = v.pipe(v.number(), v.integer())
 const headerSchema = v.strictObject({
   hash: v.string(),
@@ -86,29 +85,18 @@ function cacheFolder(): string {
     : join(homedir(), '.cache', 'baton')
 }
 
-function encode({ memory, ...rest }: Baseline): Uint8Array {
-  const header = Buffer.from(JSON.stringify(rest))
-  const length = Buffer.alloc(4)
-  length.writeUInt32LE(header.length)
+function encode({ memory, ...header }: Baseline): Uint8Array {
   const packed = zstdCompressSync(Buffer.from(memory), { params: { [constants.ZSTD_c_compressionLevel]: 1 } })
-  const content = Buffer.concat([magic, length, header, packed])
-  return Buffer.concat([content, checksum(content)])
+  return frame(magic, header, packed)
 }
 
-function decode(file: Buffer): Baseline | undefined {
-  const content = file.subarray(0, -hashBytes)
-  if (!content.subarray(0, magic.length).equals(magic)) return undefined
-  if (!checksum(content).equals(file.subarray(-hashBytes))) return undefined
-  const headerAt = magic.length + 4
-  const memoryAt = headerAt + content.readUInt32LE(magic.length)
-  const header = v.parse(headerSchema, JSON.parse(content.toString('utf8', headerAt, memoryAt)))
-  const memory = zstdDecompressSync(content.subarray(memoryAt), { maxOutputLength: MEMORY_BYTES_MAX })
+function decode(bytes: Buffer): Baseline | undefined {
+  const file = unframe(magic, bytes)
+  if (file.is !== 'whole') return undefined
+  const header = v.parse(headerSchema, file.header)
+  const memory = zstdDecompressSync(file.body, { maxOutputLength: MEMORY_BYTES_MAX })
   // All threads use one copy.
   const shared = new Uint8Array(new SharedArrayBuffer(memory.length))
   shared.set(memory)
   return { memory: shared, ...header }
-}
-
-function checksum(content: Buffer): Buffer {
-  return createHash('sha256').update(content).digest()
 }
