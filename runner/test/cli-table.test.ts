@@ -6,7 +6,7 @@ import { noCommand, parseFor, servedFolder } from '../src/cli/args.ts'
 import { completions, unquoted, type Lookup } from '../src/cli/completion.ts'
 import { helpOf, overview } from '../src/cli/help.ts'
 import { nearestFirst } from '../src/cli/nearest.ts'
-import { distance, nearest } from '../src/cli/similar.ts'
+import { distance, nearest } from '../src/similar.ts'
 import { commandIn, COMMANDS } from '../src/cli/table.ts'
 
 function session(sid: string, title: string, status: NamedSession['status'] = 'idle'): NamedSession {

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -294,7 +295,6 @@ describe('trouble', () => {
     [401, 'invalid x-api-key', 'model-key'],
     [403, 'Not for you', 'model-key'],
     [400, 'Extra inputs are not permitted', 'model-error'],
-    [404, 'model: claude-nothing', 'model-error'],
     [400, 'prompt is too long: 208656 tokens > 200000 maximum', 'context-full'],
     [
       400,
@@ -309,6 +309,52 @@ describe('trouble', () => {
     expect(isTransient(error)).toBe(code === 'model-busy' || code === 'model-unreachable')
     expect(String(error)).not.toContain(KEY)
     expect(server.state().count).toBe(1)
+  })
+
+  test.each([
+    // Some gateways know it by another name.
+    ['claude-sonnet-55', 'model: vendor/sonnet', '("claude-sonnet-55") Did you mean claude-sonnet-5-5?'],
+    [
+      'claude-foo',
+      'model: claude-foo',
+      '("claude-foo") There are: claude-sonnet-5-5, claude-opus-5-5, claude-next-1.',
+    ],
+  ])(
+    'V10: a name that the service does not have (%s) is told with those that it has',
+    async (name, words, detail) => {
+      const { model, server } = await modelFor([refuse(404, words)], name)
+      const error: unknown = await ask(model).catch((reason: unknown) => reason)
+      expect(error).toMatchObject({ code: 'model-unknown', detail })
+      expect(isTransient(error)).toBe(false)
+      expect(server.state().count).toBe(1)
+    },
+  )
+
+  test('V10: another address that answers 404 is not taken for a model that is not there', async () => {
+    const { model } = await modelFor([refuse(404, 'Not Found')])
+    const error: unknown = await ask(model).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({
+      code: 'model-error',
+      detail: 'Status 404: Not Found (is ANTHROPIC_BASE_URL right?)',
+    })
+  })
+
+  test('V10: a service that lists nothing, or hangs at it, takes nothing from what is told', async () => {
+    const paths: string[] = []
+    const mute = createServer((incoming, response) => {
+      paths.push(incoming.url ?? '')
+      if (incoming.method === 'GET') return void response.writeHead(500).end('no')
+      const error = { type: 'not_found_error', message: 'model: claude-foo' }
+      response.writeHead(404, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ type: 'error', error }))
+    }).listen(0, '127.0.0.1')
+    await once(mute, 'listening')
+    const { port } = mute.address() as AddressInfo
+    const model = createModel({ apiKey: KEY, baseUrl: `http://127.0.0.1:${port}`, model: 'claude-foo' })
+    const error: unknown = await ask(model).catch((reason: unknown) => reason)
+    mute.close()
+    expect(error).toMatchObject({ code: 'model-unknown', detail: '("claude-foo")' })
+    expect(paths).toEqual(['/v1/messages', expect.stringMatching(/^\/v1\/models/)])
   })
 
   test.each([

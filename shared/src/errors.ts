@@ -198,6 +198,11 @@ export const ERRORS = {
     todo: 'Set a valid ANTHROPIC_API_KEY where the runner starts, then try again.',
     status: 401,
   },
+  'model-unknown': {
+    what: 'The model service has no model of this name.',
+    todo: 'Choose another one (baton set SESSION --model MODEL, or in the app), then prompt again.',
+    status: 404,
+  },
   'context-full': {
     what: "The conversation is longer than the model's context.",
     todo: 'Compact the conversation, or begin a new session.',
@@ -399,6 +404,11 @@ export const ERRORS = {
   'no-runner': {
     what: 'No runner that is online can take the session.',
     todo: 'See which there are, and whether they are well: baton doctor',
+    status: 503,
+  },
+  'runner-off': {
+    what: 'The runner of this machine does not run.',
+    todo: 'Start it: baton up — or: baton runner --workspace DIR',
     status: 503,
   },
   'which-session': {

@@ -29,6 +29,10 @@ export const SCRIPTS: Record<string, Script> = {
   /** The key is not valid. */
   keyless: [refuse(401, 'invalid x-api-key')],
 
+  /** Has no model whose name begins with `claude-foo`. */
+  nameless: ({ model }) =>
+    model.startsWith('claude-foo') ? refuse(404, `model: ${model}`) : [say(`Hello from ${model}.`)],
+
   /** Looks around, runs one command that needs approval, and sums up. */
   task: [
     [say('I look at the files ', 'first.'), call('glob', { pattern: '**/*' })],

@@ -16,6 +16,7 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as breathe } from 'node:timers/promises'
+import type { Json } from '@baton/shared/guest.ts'
 import { oneOf, runProgram, wholeNumber } from './command-line.ts'
 import { readRequest } from './model-rules.ts'
 import type { MessagesRequest } from './model-rules.ts'
@@ -83,6 +84,14 @@ class Gate {
     this.open = true
     for (const leave of this.waiting) leave()
   }
+}
+
+/** What the service says of the models that it has. */
+function modelList(): Json {
+  const data = ['claude-sonnet-5-5', 'claude-opus-5-5', 'claude-next-1'].map((id) => ({
+    ...{ type: 'model', id, display_name: id, created_at: '2026-01-01T00:00:00Z' },
+  }))
+  return { data, has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null }
 }
 
 /** @throws Error when the port is taken */
@@ -212,6 +221,7 @@ export async function startModelServer(
     const { method, url = '' } = incoming
     const { pathname } = new URL(url, 'http://localhost')
     if (method === 'POST' && pathname === '/v1/messages') await answer(incoming, response)
+    else if (method === 'GET' && pathname === '/v1/models') sendJson(response, 200, modelList())
     else if (method === 'GET' && pathname === '/test/state') sendJson(response, 200, state())
     else if (method === 'POST' && pathname.startsWith('/test/open/')) {
       open(decodeURIComponent(pathname.slice('/test/open/'.length)))

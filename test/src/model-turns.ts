@@ -19,6 +19,7 @@ export type ErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
   | 'permission_error'
+  | 'not_found_error'
   | 'rate_limit_error'
   | 'api_error'
   | 'overloaded_error'
@@ -135,6 +136,7 @@ const ERROR_TYPES: Record<number, ErrorType> = {
   400: 'invalid_request_error',
   401: 'authentication_error',
   403: 'permission_error',
+  404: 'not_found_error',
   429: 'rate_limit_error',
   529: 'overloaded_error',
 }

@@ -1,12 +1,13 @@
 /** What is said of one session on its screen: title, place, status. Pure. */
 import type { SessionInfo } from '@baton/shared/protocol.ts'
+import { hasEnded as isOver } from '@baton/shared/view/sessions.ts'
 import type { Transcript } from '@baton/shared/view/transcript.ts'
 import { movingWords } from '@baton/shared/view/words.ts'
 import type { OutboxItem } from './outbox.ts'
 
 /** The agent is through, or can't go on: the relay takes no more commands (`session-ended`). */
 export function hasEnded(session: SessionInfo | undefined): boolean {
-  return session?.status === 'done' || session?.status === 'failed'
+  return session !== undefined && isOver(session)
 }
 
 /** Where the session runs, ran last, or shall run. */

@@ -7,6 +7,7 @@ export const TODO: { readonly [code: string]: string } = {
   'model-busy': 'Wait a moment, then try again; or choose another model.',
   'model-unreachable': 'Check the connection of this runner, then try again.',
   'model-key': 'Set a valid ANTHROPIC_API_KEY where the runner starts, then try again.',
+  'model-unknown': 'Choose another one (baton set SESSION --model MODEL, or in the app), then prompt again.',
   'context-full': 'Compact the conversation, or begin a new session.',
   'model-error': 'See the message; prompt again to retry.',
   'model-refused': 'Say it differently, or go on with something else.',

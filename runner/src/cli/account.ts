@@ -24,7 +24,8 @@ import { loadIdentity, loadRelay, type Identity } from '../daemon/identity.ts'
 import { Link } from '../daemon/link.ts'
 import { defaultName } from '../daemon/runner.ts'
 import { dataFolder } from './args.ts'
-import { clean } from './term/text.ts'
+import { dismissedIn } from './dismissed.ts'
+import { cleanLine } from './term/text.ts'
 
 export interface NamedSession extends SessionInfo {
   named: SessionMeta
@@ -46,6 +47,8 @@ const CONNECT_MS = 10_000
 /** A relay that refuses the connection, or is not there, may be about to start; after this long it is not. */
 const REFUSED_MS = 2_000
 const CANDIDATES = 8
+/** `running`, `waiting`, and room. */
+const STATUS_COLUMNS = 9
 const UNREADABLE = 'a session that this machine can not read'
 
 export class AccountView {
@@ -101,6 +104,10 @@ export class AccountView {
     return () => this.#seeing.delete(see)
   }
 
+  get account(): Account {
+    return this.identity.account
+  }
+
   get link(): Link {
     return this.#link
   }
@@ -133,12 +140,16 @@ export class AccountView {
   }
 
   /**
-   * The session that a person means: by id or its beginning, else by words of its title; without any, the only one there is.
-   * Throws BatonError `which-session` with the candidates, `no-session`.
+   * The session that a person means: by id or its beginning, else by words of its title; without any, the only one there is that
+   * was not dismissed here. Throws BatonError `which-session` with the candidates, `no-session`.
    */
   async find(text: string | undefined): Promise<NamedSession> {
     const { sessions } = await this.list()
-    const found = candidates(sessions, text)
+    const gone = text === undefined ? await dismissedIn(this.folder) : new Set()
+    const found = candidates(
+      sessions.filter(({ sid }) => !gone.has(sid)),
+      text,
+    )
     if (found.length > 1) {
       const which =
         text === undefined ? `There are ${found.length}:` : `${JSON.stringify(text)} fits ${found.length}:`
@@ -146,6 +157,16 @@ export class AccountView {
     }
     if (!found[0]) throw new BatonError('no-session', text === undefined ? '' : `(${JSON.stringify(text)})`)
     return found[0]
+  }
+
+  /** The sessions that are named, each once. Throws as `find`. */
+  async findEach(names: readonly string[]): Promise<NamedSession[]> {
+    const found = new Map<string, NamedSession>()
+    for (const name of names) {
+      const session = await this.find(name)
+      found.set(session.sid, session)
+    }
+    return [...found.values()]
   }
 
   async create(sid: string, meta: SessionMeta, where: Placement): Promise<void> {
@@ -245,12 +266,17 @@ export function namesOf({ runners, devices }: Listed): Map<string, string> {
   return new Map([...devices, ...runners].map(({ device, about }) => [device, about.name]))
 }
 
-/** What needs a person first, then the newest. */
-export function inOrder(sessions: readonly NamedSession[]): NamedSession[] {
+/** What needs a person first, below it what failed; of each part the newest first. */
+export function inOrder<S extends SessionInfo>(sessions: readonly S[]): S[] {
   const parts = ['needs-you', 'running', 'parked']
-  return sessions.toSorted(
-    (a, b) => parts.indexOf(partOf(a)) - parts.indexOf(partOf(b)) || b.changed_at - a.changed_at,
-  )
+  const rank = (session: S): number =>
+    parts.indexOf(partOf(session)) + (session.status === 'failed' ? 0.5 : 0)
+  return sessions.toSorted((a, b) => rank(a) - rank(b) || b.changed_at - a.changed_at)
+}
+
+/** `  7fQ2abcd  running  Fix the build`. `length`: of the id. */
+export function sessionLine({ sid, status, named }: NamedSession, length: number): string {
+  return `  ${sid.slice(0, length)}  ${status.padEnd(STATUS_COLUMNS)}${cleanLine(named.title)}`
 }
 
 function listed(sessions: readonly NamedSession[]): string {
@@ -259,7 +285,7 @@ function listed(sessions: readonly NamedSession[]): string {
   const length = Math.max(8, ...ids.map((id) => sharedLength(id, ids) + 1))
   const rows = inOrder(sessions)
     .slice(0, CANDIDATES)
-    .map(({ sid, status, named }) => `  ${sid.slice(0, length)}  ${status.padEnd(8)}${clean(named.title)}`)
+    .map((session) => sessionLine(session, length))
   const more = sessions.length - CANDIDATES
   return [...rows, ...(more > 0 ? [`  … and ${more} more: baton ls`] : [])].join('\n')
 }

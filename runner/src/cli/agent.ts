@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { deflateRawSync } from 'node:zlib'
 import { BatonError } from '@baton/shared/errors.ts'
 import { GuestHarness } from '../vm/guest-harness.ts'
-import { meant } from './similar.ts'
+import { meant } from '../similar.ts'
 
 export interface ChosenAgent {
   name: string

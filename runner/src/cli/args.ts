@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { BatonError } from '@baton/shared/errors.ts'
 import { usageOf } from './help.ts'
-import { meant } from './similar.ts'
+import { meant } from '../similar.ts'
 import { COMMANDS, TABLE, type Command, type CommandName } from './table.ts'
 
 type Options = NonNullable<ParseArgsConfig['options']>

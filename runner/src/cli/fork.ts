@@ -13,17 +13,16 @@ export async function fork(args: string[]): Promise<number> {
   const text = words.join(' ')
   return withAccount(values.data, async (view) => {
     const session = await view.find(name)
-    const copying = { link: view.link, account: view.identity.account }
-    const from = copyPlace(copying, session.sid)
+    const from = copyPlace(view, session.sid)
     const { where, label } = await placeForCopy(view, values.on, session)
     const { sid, head } = await startCopy(
-      copying,
+      view,
       where,
       () => readCopy(from, session.named),
       (title) => `${title} (fork)`,
     )
     if (text !== '') await view.command(sid, 'prompt', { text })
-    const started = await untilStarted(copying, sid)
+    const started = await untilStarted(view, sid)
     const at = `as it stood at entry ${head.seq}`
     const goes = started ? `goes on on ${label}` : `goes on when ${label} takes it`
     const told = `${sid}  a copy of ${session.sid.slice(0, 8)}, ${at}; ${goes}.`

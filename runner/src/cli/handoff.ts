@@ -12,7 +12,7 @@ import { parseFor } from './args.ts'
 import { Follow } from './follow.ts'
 import { ENDS, MoveReading, type Step } from './move-steps.ts'
 import { print } from './output.ts'
-import { meant } from './similar.ts'
+import { meant } from '../similar.ts'
 import { cleanLine, cut } from './term/text.ts'
 
 /** Of a call's target, in a line of the terminal. */

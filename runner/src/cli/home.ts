@@ -1,19 +1,21 @@
 /** `baton home`: brings back the sessions that went on elsewhere while this machine slept. */
 import { BatonError } from '@baton/shared/errors.ts'
-import { withAccount, type AccountView, type NamedSession } from './account.ts'
+import { agoWords } from '@baton/shared/view/units.ts'
+import { withAccount, type NamedRunner, type NamedSession } from './account.ts'
 import { parseFor } from './args.ts'
 import { print, table } from './output.ts'
 import { cleanLine } from './term/text.ts'
 
 const SHORT = 8
 
-/** Without arguments: lists them. With `--all` or by name: moves them. */
+/** Without arguments: lists them. With `--all` or by name: moves them. Throws BatonError `runner-off`. */
 export async function home(args: string[]): Promise<number> {
   const { values, positionals } = parseFor('home', args)
   return withAccount(values.data, async (view) => {
     const { sessions, runners } = await view.list()
     const here = runners.find(({ device }) => device === view.identity.device.id)
-    if (!here) throw new BatonError('no-runner', 'This machine has none. Start one: baton runner')
+    // Only while it runs it says what is away.
+    if (!here?.online) throw new BatonError('runner-off', here && offSince(here))
     const away = (here.about.away ?? []).flatMap((sid) => sessions.filter((session) => session.sid === sid))
     const names = new Map(runners.map(({ device, about }) => [device, about.name]))
     const whereOf = ({ holder }: NamedSession): string | null =>
@@ -31,13 +33,7 @@ export async function home(args: string[]): Promise<number> {
       print(values.json, rows, rows.length === 0 ? 'Nothing is away.' : listed)
       return 0
     }
-    if (!here.online) {
-      throw new BatonError(
-        'usage',
-        `The runner of this machine, ${here.about.name}, is not online. Start it: baton runner`,
-      )
-    }
-    const wanted = values.all === true ? away : await chosen(view, positionals)
+    const wanted = values.all === true ? away : await view.findEach(positionals)
     for (const { sid, place } of wanted) {
       const { pool } = place
       const where = { prefer: here.device, ...(pool === undefined ? {} : { pool }) }
@@ -55,12 +51,6 @@ export async function home(args: string[]): Promise<number> {
   })
 }
 
-/** The named ones, each once. Throws BatonError `usage`, `no-session`. */
-async function chosen(view: AccountView, names: string[]): Promise<NamedSession[]> {
-  const found = new Map<string, NamedSession>()
-  for (const name of names) {
-    const session = await view.find(name)
-    found.set(session.sid, session)
-  }
-  return [...found.values()]
+function offSince({ about, since }: NamedRunner): string {
+  return `It is ${about.name}, last seen ${agoWords(since, Date.now())}.`
 }

@@ -20,9 +20,8 @@ export async function importSession(args: string[]): Promise<number> {
     const parts = file.parts()
     while ((await parts.next()).done !== true);
     const { where, label } = await placeForCopy(view, values.on)
-    const copying = { link: view.link, account }
-    const { sid, head } = await startCopy(copying, where, file.parts, (title) => `${title} (import)`)
-    const started = await untilStarted(copying, sid)
+    const { sid, head } = await startCopy(view, where, file.parts, (title) => `${title} (import)`)
+    const started = await untilStarted(view, sid)
     const goes = started ? `goes on on ${label}` : `goes on when ${label} takes it`
     const told = `${sid}  ${head.meta.title}: ${head.entries} entries, ${head.blobs} blobs; ${goes}.`
     const { entries, blobs } = head

@@ -2,31 +2,32 @@
 import { BatonError } from '@baton/shared/errors.ts'
 import type { RunnerInfo, SessionInfo } from '@baton/shared/protocol.ts'
 import { isLeaving } from '@baton/shared/view/runners.ts'
+import { hasEnded } from '@baton/shared/view/sessions.ts'
 import { ago } from '@baton/shared/view/units.ts'
 import { inOrder, withAccount, type AccountView, type NamedRunner, type NamedSession } from './account.ts'
 import { parseFor } from './args.ts'
+import { dismissedIn } from './dismissed.ts'
 import { print, table } from './output.ts'
-import { cleanLine, cut } from './term/text.ts'
+import { cleanLine } from './term/text.ts'
 import { troublesOf, type Trouble } from './trouble.ts'
 
 const SHORT = 8
-const TITLE_COLUMNS_MIN = 12
 /** Changes come in bursts; a picture shows a burst. */
 const SETTLE_MS = 50
 
 export async function listSessions(args: string[]): Promise<number> {
   const { values } = parseFor('ls', args)
   return withAccount(values.data, async (view) => {
-    const { sessions, runners } = await view.list()
+    const [{ sessions, runners }, gone] = await Promise.all([view.list(), dismissedIn(view.folder)])
+    const showing: Showing = { gone, all: values.all === true, json: values.json === true }
     const known = new Map(runners.map((runner) => [runner.device, runner]))
-    if (values.watch === true) return watch(view, sessions, known, values.json === true)
+    if (values.watch === true) return watch(view, sessions, known, showing)
     const ordered = inOrder(sessions)
-    const troubles = await troublesOf(view, ordered)
-    const rows = ordered.map((session) => rowOf(session, known, troubles.get(session.sid)))
-    print(
-      values.json,
-      rows.map(({ row }) => row),
-      textOf(rows),
+    const looked = showing.json ? ordered : ordered.filter(({ sid }) => isShown(sid, showing))
+    const troubles = await troublesOf(view, looked)
+    show(
+      ordered.map((session) => rowOf(session, known, gone, troubles.get(session.sid))),
+      showing,
     )
     return 0
   })
@@ -35,43 +36,69 @@ export async function listSessions(args: string[]): Promise<number> {
 type Runners = ReadonlyMap<string, NamedRunner>
 type Listing = ReturnType<typeof rowOf>
 
+interface Showing {
+  /** Those that were dismissed here. */
+  gone: ReadonlySet<string>
+  all: boolean
+  json: boolean
+}
+
+function isShown(sid: string, { gone, all }: Showing): boolean {
+  return all || !gone.has(sid)
+}
+
 function rowOf(
   { sid, status, holder, seq, pending, named, changed_at }: NamedSession,
   runners: Runners,
+  gone: ReadonlySet<string>,
   trouble?: Trouble,
 ) {
   const known = holder === undefined ? undefined : runners.get(holder)
   const runner = holder === undefined ? null : (known?.about.name ?? holder.slice(0, SHORT))
   const row = {
-    sid,
-    status,
-    seq,
-    pending,
-    title: named.title,
-    changed_at,
-    runner,
+    ...{ sid, status, seq, pending, title: named.title, changed_at, runner },
     ...(trouble ? { trouble } : {}),
+    ...(gone.has(sid) ? { dismissed: true } : {}),
   }
   return { row, isLeaving: known !== undefined && isLeaving(known) }
 }
 
-function textOf(rows: readonly Listing[], columns = process.stdout.columns): string {
+function show(rows: readonly Listing[], showing: Showing, end = ''): void {
+  const text = [tableOf(rows, showing), ...footOf(rows, showing)].join('\n') + end
+  print(
+    showing.json,
+    rows.map(({ row }) => row),
+    text,
+  )
+}
+
+function tableOf(all: readonly Listing[], showing: Showing): string {
   const now = Date.now()
-  const cells = rows.map(({ row: { sid, status, runner, changed_at, trouble }, isLeaving: leaving }) => {
-    const where = `${cleanLine(runner ?? 'parked')}${leaving ? ', leaving' : ''}`
-    return [sid.slice(0, SHORT), trouble ? 'error' : status, where, ago(changed_at, now)]
+  const rows = all.filter(({ row }) => isShown(row.sid, showing))
+  if (all.length === 0) return 'No session yet. Begin one: baton new PROMPT'
+  if (rows.length === 0) return 'Nothing but what was dismissed.'
+  const cells = rows.map(({ row, isLeaving: leaving }) => {
+    const { sid, status, runner, changed_at, trouble } = row
+    const where = `${cleanLine(runner ?? (hasEnded(row) ? '' : 'parked'))}${leaving ? ', leaving' : ''}`
+    const state = trouble && status !== 'failed' ? 'error' : status
+    return [sid.slice(0, SHORT), state, where, ago(changed_at, now), cleanLine(aboutOf(row))]
   })
-  const widest = [0, 1, 2, 3].map((i) => Math.max(8, ...cells.map((row) => row[i]?.length ?? 0)) + 2)
-  const taken = widest.reduce((sum, width) => sum + width, 0)
-  const room = columns === undefined ? Infinity : Math.max(TITLE_COLUMNS_MIN, columns - taken)
-  const lines = cells.map((row, i) => [...row, cut(cleanLine(aboutOf(rows[i])), room)])
-  return table(['session', 'status', 'runner', 'since', 'about'], lines)
+  return table(['session', 'status', 'runner', 'since', 'about'], cells)
 }
 
 /** What keeps a session from going on, else what it is about. */
-function aboutOf(listing: Listing | undefined): string {
-  const { trouble, title = '' } = listing?.row ?? {}
+function aboutOf({ trouble, title }: Listing['row']): string {
   return trouble ? `${trouble.message} (${title})` : title
+}
+
+/** What else there is, or can be done. */
+function footOf(rows: readonly Listing[], showing: Showing): string[] {
+  const hidden = rows.filter(({ row }) => !isShown(row.sid, showing)).length
+  const ended = rows.filter(({ row }) => hasEnded(row) && !showing.gone.has(row.sid)).length
+  return [
+    ...(ended > 0 ? [`${ended} ended; out of this list: baton dismiss --all`] : []),
+    ...(hidden > 0 ? [`${hidden} dismissed here: baton ls --all`] : []),
+  ]
 }
 
 /** Until Ctrl-C. On a terminal the list is drawn again in its place. */
@@ -79,34 +106,28 @@ function watch(
   view: AccountView,
   first: readonly NamedSession[],
   known: Runners,
-  json: boolean,
+  showing: Showing,
 ): Promise<number> {
   const sessions = new Map(first.map((session) => [session.sid, session]))
   const runners = new Map(known)
-  const inPlace = process.stdout.isTTY && !json && process.env['TERM'] !== 'dumb'
+  const inPlace = process.stdout.isTTY && !showing.json && process.env['TERM'] !== 'dumb'
   let height = 0
   let timer: ReturnType<typeof setTimeout> | undefined
-  const show = (): void => {
+  const draw = (): void => {
     timer = undefined
-    const rows = inOrder([...sessions.values()]).map((session) => rowOf(session, runners))
-    if (!inPlace) {
-      print(
-        json,
-        rows.map(({ row }) => row),
-        `${textOf(rows)}\n`,
-      )
-      return
-    }
-    const text = textOf(rows.slice(0, Math.max(1, process.stdout.rows - 2)))
+    const rows = inOrder([...sessions.values()]).map((session) => rowOf(session, runners, showing.gone))
+    if (!inPlace) return show(rows, showing, '\n')
+    const shown = rows.filter(({ row }) => isShown(row.sid, showing))
+    const text = tableOf(shown.slice(0, Math.max(1, process.stdout.rows - 2)), showing)
     process.stdout.write(`${height > 0 ? `\x1b[${height}A\r` : ''}\x1b[J${text}\n`)
     height = text.split('\n').length
   }
-  const change = (): void => void (timer ??= setTimeout(show, SETTLE_MS))
+  const change = (): void => void (timer ??= setTimeout(draw, SETTLE_MS))
   const heard = {
     session: (session: SessionInfo) => sessions.set(session.sid, view.named(session)),
     runner: (runner: RunnerInfo) => runners.set(runner.device, view.namedRunner(runner)),
   }
-  show()
+  draw()
   return new Promise((resolve, reject) => {
     const ends = [
       view.onNotice((notice) => {
@@ -119,9 +140,10 @@ function watch(
       view.onState((state) => {
         if (state.at === 'refused') reject(new BatonError(state.code, state.message))
         if (state.at !== 'open') return
-        view.list().then(({ sessions: all }) => {
+        view.list().then((all) => {
           sessions.clear()
-          for (const session of all) sessions.set(session.sid, session)
+          for (const session of all.sessions) sessions.set(session.sid, session)
+          for (const runner of all.runners) runners.set(runner.device, runner)
           change()
         }, reject)
       }),

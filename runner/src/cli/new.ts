@@ -11,9 +11,10 @@ import * as v from 'valibot'
 import { withAccount, type AccountView, type NamedRunner } from './account.ts'
 import { chooseAgent } from './agent.ts'
 import { parseFor } from './args.ts'
+import { doubtsOf, tellDoubts } from './model-doubt.ts'
 import { nearestFirst } from './nearest.ts'
 import { print } from './output.ts'
-import { meant } from './similar.ts'
+import { meant } from '../similar.ts'
 import { untilStarted } from './started.ts'
 import { clean } from './term/text.ts'
 
@@ -61,11 +62,15 @@ export async function newSession(args: string[]): Promise<number> {
       if (!(error instanceof BatonError) || error.code !== 'session-ended') throw error
     })
     const { name } = runner.about
+    const warnings = doubtsOf(values.model, runners)
     const around = workspace === folder ? '' : ` (in ${workspace})`
     // Whoever stops waiting knows which it is.
-    if (values.json !== true) print(false, null, clean(`${sid}  on ${name}: ${title}${around}`))
-    const started = await untilStarted({ link: view.link, account: view.identity.account }, sid, START_MS)
-    if (values.json === true) print(true, { sid, runner: name, started }, '')
+    if (values.json !== true) {
+      print(false, null, clean(`${sid}  on ${name}: ${title}${around}`))
+      tellDoubts(warnings, sid)
+    }
+    const started = await untilStarted(view, sid, START_MS)
+    if (values.json === true) print(true, { sid, runner: name, started, ...warnings }, '')
     else if (!started) print(false, null, `It waits until ${clean(name)} has room for it. See: baton ls`)
     return 0
   })

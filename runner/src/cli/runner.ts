@@ -17,6 +17,7 @@ import {
 import { objectionToSandbox } from '../daemon/equip.ts'
 import { metricsAddress, serveMetrics, type RunningMetrics } from '../daemon/metrics.ts'
 import { defaultName, Runner } from '../daemon/runner.ts'
+import { modelDoubt } from '../model/names.ts'
 import { watchPower } from '../power/power.ts'
 import { dataFolder, milliseconds, number, parseFor, servedFolder } from './args.ts'
 import { runnerName } from './runner-name.ts'
@@ -106,6 +107,8 @@ export async function runner(args: string[]): Promise<number> {
     if (metricsAt) metrics = await serveMetrics(metricsAt, () => running.numbers)
     if (metrics) log(`metrics at ${metrics.url}`)
     await running.start()
+    const doubt = hands.model.name === 'anthropic' ? modelDoubt(hands.model.models?.[0] ?? '') : undefined
+    if (doubt) log(`${doubt} It is what BATON_MODEL says.`)
     log(`serving${pools.length > 0 ? ` pool ${pools.join(', ')}` : ''}, model: ${hands.model.name}`)
     process.send?.({ t: 'serving' }, undefined, undefined, () => undefined)
     const why = await Promise.race([untilTold(), refused, fault.met])

@@ -5,16 +5,18 @@ import type { Json } from '@baton/shared/guest.ts'
 import { sessionKey } from '@baton/shared/keys.ts'
 import { LIMITS } from '@baton/shared/protocol.ts'
 import type { Copying } from './copying.ts'
+import { dismiss } from './dismissed.ts'
 
 const START_MS = 60_000
 const LOOK_EVERY_MS = 200
 
 /**
  * Waits until a runner has started the session, a copy once it has read it whole (F45). False: nobody has taken it yet. Throws
- * BatonError with the reason when it can't be started.
+ * BatonError with the reason when it can't be started; then the session is dismissed in the data `folder`, if that is given: who asked
+ * for it is told, and nothing comes of it any more.
  */
 export async function untilStarted(
-  { link, account }: Copying,
+  { link, account, folder }: Copying & { folder?: string },
   sid: string,
   within_ms = START_MS,
 ): Promise<boolean> {
@@ -27,7 +29,11 @@ export async function untilStarted(
     for (const entry of entries) {
       if (entry.consumes === undefined && entry.hint?.status !== 'failed') continue
       const opened = openEntry(key, sid, entry)
-      if (opened.kind === 'event' && opened.body.type === 'failed') throw failureIn(opened.body.data)
+      if (opened.kind === 'event' && opened.body.type === 'failed') {
+        // Where that can't be written it stays in the list.
+        if (folder !== undefined) await dismiss(folder, [sid]).catch(() => undefined)
+        throw failureIn(opened.body.data)
+      }
       if (opened.kind !== 'received' || opened.body.kind !== 'start') continue
       if (opened.body.copied ?? opened.body.start) return true
     }

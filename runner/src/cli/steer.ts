@@ -6,9 +6,10 @@ import { Mode } from '@baton/shared/journal.ts'
 import * as v from 'valibot'
 import { withAccount } from './account.ts'
 import { parseFor } from './args.ts'
+import { doubtsOf, tellDoubts } from './model-doubt.ts'
 import { print } from './output.ts'
 import { modeBody } from './signed.ts'
-import { meant } from './similar.ts'
+import { meant } from '../similar.ts'
 import { clean } from './term/text.ts'
 
 export async function prompt(args: string[]): Promise<number> {
@@ -73,8 +74,10 @@ export async function set(args: string[]): Promise<number> {
   }
   return withAccount(values.data, async (view) => {
     const { sid } = await view.find(positionals[0])
+    const warnings = model === undefined ? {} : doubtsOf(model, (await view.list()).runners)
     const id = await view.command(sid, 'settings', { settings })
-    print(values.json, { sid, id, settings }, 'Set, from the next request on.')
+    print(values.json, { sid, id, settings, ...warnings }, 'Set, from the next request on.')
+    if (values.json !== true) tellDoubts(warnings, sid)
     return 0
   })
 }

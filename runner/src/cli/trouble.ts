@@ -1,7 +1,8 @@
-/** Sessions that rest because their last turn failed: they are idle, but not because all is done. */
+/** Sessions that failed, or that rest because their last turn did: those are idle, but not because all is done. */
 import { openEntry, type Opened } from '@baton/shared/entries.ts'
 import * as v from 'valibot'
 import type { AccountView, NamedSession } from './account.ts'
+import { failureIn } from './started.ts'
 
 export interface Trouble {
   code: string
@@ -11,19 +12,21 @@ export interface Trouble {
 const Told = v.object({ code: v.string(), message: v.string() })
 const TurnState = v.object({ state: v.picklist(['start', 'end']), reason: v.optional(v.string()) })
 
-/** The end of a turn stands near the end of the journal of a session that rests. */
+/** The end of a turn, or of a session, stands near the end of a journal that rests. */
 const LAST_ENTRIES = 24
 /** Only the newest are looked at: a list is not to take long. */
 const SESSIONS_MAX = 20
 
-/** What ended the last turn of sessions that are idle, by session. One that can't be read has none. */
+/** What ended sessions that failed, and the last turn of those that are idle, by session. One that can't be read has none. */
 export async function troublesOf(
   view: AccountView,
   sessions: readonly NamedSession[],
 ): Promise<Map<string, Trouble>> {
-  const idle = sessions.filter(({ status }) => status === 'idle').slice(0, SESSIONS_MAX)
+  const resting = sessions
+    .filter(({ status }) => status === 'idle' || status === 'failed')
+    .slice(0, SESSIONS_MAX)
   const found = await Promise.all(
-    idle.map(async ({ sid, seq }): Promise<[string, Trouble | undefined]> => {
+    resting.map(async ({ sid, seq }): Promise<[string, Trouble | undefined]> => {
       const from = Math.max(1, seq - LAST_ENTRIES + 1)
       const read = view.link.ask('read', { sid, from, limit: LAST_ENTRIES })
       const { entries } = await read.catch(() => ({ entries: [] }))
@@ -37,13 +40,18 @@ export async function troublesOf(
   return new Map(found.flatMap(([sid, trouble]) => (trouble ? [[sid, trouble]] : [])))
 }
 
-/** The error that the last turn ended with; undefined when it ended otherwise, or another one has begun. */
+/** The error that the session failed or its last turn ended with; undefined when it ended otherwise, or another turn has begun. */
 export function troubleIn(entries: readonly Opened[]): Trouble | undefined {
   let told: Trouble | undefined
   let trouble: Trouble | undefined
   for (const entry of entries) {
-    if (entry.kind !== 'event' || entry.body.effect === undefined) continue
-    const { type, data } = entry.body
+    if (entry.kind !== 'event') continue
+    const { type, data, effect } = entry.body
+    if (type === 'failed' && effect === undefined) {
+      const { code, message } = failureIn(data)
+      return { code, message }
+    }
+    if (effect === undefined) continue
     if (type === 'error') {
       const parsed = v.safeParse(Told, data)
       if (parsed.success) told = parsed.output

@@ -5,8 +5,12 @@ import type { LlmResult } from '@baton/shared/guest.ts'
 import { Answer } from './answer.ts'
 import { failureOf } from './failures.ts'
 import { ModelFailure, type Model, type ModelCallOptions } from './model.ts'
+import { insteadOf } from './names.ts'
 import { MODELS } from './prices.ts'
 import { paramsOf } from './request.ts'
+
+/** Names are asked for only to help a person. */
+const NAMES_MS = 5_000
 
 /** A live stream is never silent for long: the service sends pings. */
 const SILENCE_MS = 120_000
@@ -39,12 +43,30 @@ export function anthropicModel(settings: AnthropicSettings): Model {
     models: [fallback, ...MODELS.filter((model) => model !== fallback)],
     async call(request, options) {
       if (options.signal.aborted) throw new BatonError('stopped')
+      const params = paramsOf(request, fallback)
       try {
-        return await answer(client, paramsOf(request, fallback), options, silence_ms)
-      } catch (error) {
-        throw failureOf(error, options.signal)
+        return await answer(client, params, options, silence_ms)
+      } catch (cause) {
+        const error = failureOf(cause, options.signal, params.model)
+        throw error.code === 'model-unknown' ? await withNames(client, error, params.model, options) : error
       }
     },
+  }
+}
+
+/** The same error, with the name that was most likely meant, or those that the service lists. */
+async function withNames(
+  client: Anthropic,
+  error: BatonError,
+  model: string,
+  { signal }: ModelCallOptions,
+): Promise<BatonError> {
+  try {
+    const { data } = await client.models.list({ limit: 100 }, { signal, timeout: NAMES_MS })
+    const names = data.map(({ id }) => id)
+    return new ModelFailure('model-unknown', `${error.detail} ${insteadOf(model, names)}`.trim())
+  } catch {
+    return signal.aborted ? new BatonError('stopped') : error
   }
 }
 

@@ -33,7 +33,7 @@ export interface Model {
 
 export type ModelFailureCode = Extract<
   ErrorCode,
-  'model-busy' | 'model-unreachable' | 'model-key' | 'context-full' | 'model-error'
+  'model-busy' | 'model-unreachable' | 'model-key' | 'model-unknown' | 'context-full' | 'model-error'
 >
 
 /** A call of the model that gave no whole answer. */

@@ -67,6 +67,9 @@ export const MODELS = [
   'claude-haiku-5-5',
 ] as const
 
+/** All names that are known, those of MODELS first. */
+export const NAMES: readonly string[] = [...new Set([...MODELS, ...Object.keys(FACTS)])]
+
 /** What is known of a model; its name may end in a date. */
 export function factsOf(model: string): ModelFacts | undefined {
   const name = model.replace(/-\d{8}$/, '')

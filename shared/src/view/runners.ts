@@ -14,7 +14,7 @@ export function isTaking({ online, capacity }: Pick<Room, 'online' | 'capacity'>
 }
 
 /** `online`, `leaving`, `away`. */
-export function presenceWords(runner: Pick<Room, 'online' | 'capacity'>): string {
+export function presenceWords(runner: Pick<Room, 'online' | 'capacity'>): 'online' | 'leaving' | 'away' {
   if (isLeaving(runner)) return 'leaving'
   return runner.online ? 'online' : 'away'
 }

@@ -18,6 +18,11 @@ export function partOf(session: SessionInfo): Part {
   }
 }
 
+/** Nothing comes of it any more. */
+export function hasEnded({ status }: Pick<SessionInfo, 'status'>): boolean {
+  return status === 'done' || status === 'failed'
+}
+
 /** A session's title from its first prompt: the first line, cut at a word. */
 export function titleOf(prompt: string): string {
   const line = prompt.trim().split('\n', 1)[0] ?? ''

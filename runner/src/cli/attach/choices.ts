@@ -92,8 +92,9 @@ export function chooseEffort(host: Host): void {
   const { live, runners, sessions } = host.state
   const { model: given, effort: set } = live.transcript.settings
   const holder = runners.get(sessions.get(live.sid)?.holder ?? '')
-  const present = given ?? holder?.about.models?.[0]
-  const models = [...new Set([...runners.values()].flatMap(({ about }) => about.models ?? []))]
+  const present = typeof given === 'string' ? given : holder?.about.models?.[0]
+  const offered = [...runners.values()].flatMap(({ about }) => about.models ?? [])
+  const models = [...new Set([...(present === undefined ? [] : [present]), ...offered])]
   choose(host, 'Model and effort, from the next request on', [
     ...models.map((model) => ({
       ...{ label: `Model ${model}`, isNow: model === present },

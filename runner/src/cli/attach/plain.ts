@@ -10,8 +10,9 @@ import { isTrueCall, questionOf } from '@baton/shared/view/call.ts'
 import type { Item } from '@baton/shared/view/items.ts'
 import { namesOf, type AccountView, type Listed } from '../account.ts'
 import { targetOf } from '../handoff.ts'
+import { doubtsOf } from '../model-doubt.ts'
 import { alwaysRule, decisionBody, endsPlanning, modeBody, ruleWords } from '../signed.ts'
-import { AFTER_PLAN } from '../table.ts'
+import { AFTER_PLAN, EFFORTS } from '../table.ts'
 import { painted } from '../term/style.ts'
 import { clean } from '../term/text.ts'
 import type { Ending } from './host.ts'
@@ -21,7 +22,8 @@ import { callLines, itemLines } from './rows.ts'
 const WIDTH_MAX = 100
 const SETTLED: ReadonlySet<string> = new Set(['ok', 'error', 'denied', 'interrupted', 'stopped'])
 const LEAVE_MS = 5000
-const COMMANDS = '/approve [edit], /deny WHY, /always, /stop, /steer TEXT, /move [RUNNER], /quit'
+const COMMANDS =
+  '/approve [edit], /deny WHY, /always, /stop, /steer TEXT, /move [RUNNER], /model MODEL, /effort EFFORT, /quit'
 
 export class PlainAttach {
   readonly #view: AccountView
@@ -150,6 +152,21 @@ export class PlainAttach {
         const holder = sessions.find(({ sid }) => sid === live.sid)?.holder
         const { where, label } = targetOf(this.#view, runners, rest === '' ? undefined : rest, holder)
         live.send('move', { label }, {}, where)
+        return
+      }
+      case 'model': {
+        const model = rest.trim()
+        if (model === '') throw new BatonError('usage', 'Say which one: /model MODEL.')
+        const { warnings = [] } = doubtsOf(model, (await this.#view.list()).runners)
+        live.send('settings', { settings: { model } })
+        for (const words of warnings) process.stderr.write(`baton: ${clean(words)}\n`)
+        return
+      }
+      case 'effort': {
+        const effort = EFFORTS.find((known) => known === rest.trim())
+        if (effort === undefined)
+          throw new BatonError('usage', `/effort takes one of: ${EFFORTS.join(', ')}.`)
+        live.send('settings', { settings: { effort } })
         return
       }
       case 'quit':

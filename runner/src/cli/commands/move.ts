@@ -2,6 +2,13 @@
 import { OUT, SESSION, type Command, type Run } from '../command.ts'
 
 export const MOVE = {
+  runners: {
+    group: 'Move',
+    what: 'list runners: since when, with how much room, and what they hold',
+    flags: OUT,
+    more: 'Since: since it is online, or when it was last seen.\n--json: an array of {"device", "name", "here", "state": "online" | "leaving" | "away", "since", "held", "capacity", "pools",\n"platform", "model", "models", "workspaces", "sessions": [{"sid", "status", "title"}]}.',
+    load: (): Promise<Run> => import('../runners.ts').then(({ listRunners }) => listRunners),
+  },
   handoff: {
     group: 'Move',
     what: 'move a session, mid-turn',

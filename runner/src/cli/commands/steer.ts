@@ -77,7 +77,7 @@ export const STEER = {
       model: { type: 'string', value: 'MODEL', values: 'model', what: 'the model' },
       effort: { type: 'string', value: 'EFFORT', values: EFFORTS, what: 'how much it thinks' },
     },
-    more: '--json: {"sid", "id", "settings"}.',
+    more: 'A model that is not known here is warned of, and asked for all the same.\n--json: {"sid", "id", "settings"}, and {"warnings": […]}.',
     load: (): Promise<Run> => import('../steer.ts').then(({ set }) => set),
   },
   compact: {

@@ -1,5 +1,6 @@
 /** What doctor looks at on the way to the model. */
 import Anthropic from '@anthropic-ai/sdk'
+import { modelDoubt } from '../../model/names.ts'
 import { MODELS } from '../../model/prices.ts'
 import { cleanLine } from '../term/text.ts'
 import { ok, problem, warning, type Finding } from './check.ts'
@@ -19,6 +20,12 @@ export async function model(live: boolean, env = process.env): Promise<Finding> 
   try {
     // Any answer will do: the question is whether the way is open.
     await fetch(base, { method: 'HEAD', signal: AbortSignal.timeout(REACH_MS) })
+    const doubt = env['BATON_MODEL'] === undefined ? undefined : modelDoubt(env['BATON_MODEL'])
+    if (doubt)
+      return warning(
+        `BATON_MODEL: ${cleanLine(doubt)}`,
+        'Ask the service whether it has it: baton doctor --live',
+      )
     return ok(`a key is set, ${base} can be reached; --live asks the model`)
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
@@ -43,7 +50,10 @@ async function asked(apiKey: string, baseURL: string, wanted: string | undefined
   } catch (error) {
     if (error instanceof Anthropic.AuthenticationError) return problem('The key is not accepted.', KEY_TODO)
     if (error instanceof Anthropic.NotFoundError)
-      return problem('There is no such model.', 'Correct BATON_MODEL.')
+      return problem(
+        `The service has no model ${wanted ?? MODELS[0]}.`,
+        'Correct BATON_MODEL, or ANTHROPIC_BASE_URL.',
+      )
     if (error instanceof Anthropic.APIError)
       return problem(
         `The service answers ${error.status ?? 'not at all'}: ${cleanLine(error.message)}`,
