@@ -23,16 +23,15 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
-import { Rule } from '@baton/shared/journal.ts'
+import type { Rule } from '@baton/shared/journal.ts'
 import { importFiles, type Files } from './config/modules.ts'
-import { hostTool, type ConfigTool, type Execute } from './config/host-tool.ts'
-import { inputSchema, type InputSchema } from './config/schema.ts'
+import { hostTool, type ConfigTool } from './config/host-tool.ts'
 import { importWords, issueWords, ruleFaults } from './config/words.ts'
-import { McpSettings } from './mcp/settings.ts'
-import { SandboxSettings } from './sandbox/settings.ts'
+import type { McpSettings } from './mcp/settings.ts'
+import type { SandboxSettings } from './sandbox/settings.ts'
 import { builtinTools } from './tools/index.ts'
 import type { Tool } from './tools/tool.ts'
-import { DEFAULT_SETTINGS, WorkspaceSettings } from './workspace/settings.ts'
+import { DEFAULT_SETTINGS, type WorkspaceSettings } from './workspace/settings.ts'
 
 export const CONFIG_FILES = ['baton.config.ts', 'baton.config.mts', 'baton.config.mjs', 'baton.config.js']
 
@@ -56,41 +55,6 @@ export function defineConfig(config: Config): Config {
 }
 
 export { defineTool, type ConfigTool } from './config/host-tool.ts'
-
-function asInputSchema({ dataset, addIssue, NEVER }: v.RawTransformContext<unknown>): InputSchema {
-  try {
-    return inputSchema(dataset.value)
-  } catch (error) {
-    addIssue({ message: error instanceof Error ? error.message : String(error) })
-    return NEVER
-  }
-}
-
-const ToolName = v.pipe(
-  v.string(),
-  v.regex(/^[A-Za-z0-9_-]{1,64}$/, 'a tool name has 1 to 64 letters, digits, _ or -'),
-)
-const ConfigSchema = v.strictObject({
-  tools: v.optional(
-    v.record(
-      ToolName,
-      v.strictObject({
-        description: v.pipe(v.string(), v.minLength(1)),
-        input: v.pipe(v.unknown(), v.rawTransform(asInputSchema)),
-        replay: v.picklist(['safe', 'never']),
-        access: v.optional(v.picklist(['read', 'edit', 'run']), 'run'),
-        execute: v.custom<Execute>((value) => typeof value === 'function', 'must be a function'),
-      }),
-    ),
-    {},
-  ),
-  // Strict: without a prefix that is spelled right a rule would be about every call.
-  rules: v.optional(v.array(v.strictObject(Rule.entries)), []),
-  workspace: v.optional(WorkspaceSettings, {}),
-  mcp: v.optional(McpSettings, {}),
-  sandbox: v.optional(SandboxSettings, false),
-  fetch: v.optional(v.strictObject({ allow: v.optional(v.array(v.string()), []) }), {}),
-})
 
 export interface LoadedConfig {
   /** The person's folder that the file lies in. Absent: there is none. */
@@ -125,6 +89,8 @@ export async function loadConfig(repository: string, trusted?: Files): Promise<L
     return NO_CONFIG
   }
   const { value, files } = await imported(file, trusted)
+  // What checks JSON Schemas is large, and most folders have no config.
+  const { ConfigSchema } = await import('./config/config-schema.ts')
   const parsed = v.safeParse(ConfigSchema, value)
   if (!parsed.success) {
     const words = parsed.issues.map((issue) => issueWords(issue))

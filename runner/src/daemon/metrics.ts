@@ -5,7 +5,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { BatonError } from '@baton/shared/errors.ts'
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { Counter, Histogram } from 'prom-client'
 import { listen } from '../happenings.ts'
 import { threads } from '../vm/threads.ts'
 
@@ -44,7 +44,7 @@ export async function serveMetrics(
   address: { host: string; port: number },
   numbers: () => RunnerNumbers,
 ): Promise<RunningMetrics> {
-  const { text, contentType, end } = collect(numbers)
+  const { text, contentType, end } = await collect(numbers)
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404).end()
@@ -78,14 +78,16 @@ export async function serveMetrics(
   }
 }
 
-function collect(numbers: () => RunnerNumbers): Collected {
-  const registry = new Registry()
+async function collect(numbers: () => RunnerNumbers): Promise<Collected> {
+  // Most runners are never asked.
+  const prometheus = await import('prom-client')
+  const registry = new prometheus.Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry })
+  prometheus.collectDefaultMetrics({ register: registry })
   /** Called before each answer. */
   const readers: (() => void)[] = []
   const gauge = (name: string, help: string, read: () => number): void => {
-    const metric = new Gauge({ name, help, registers })
+    const metric = new prometheus.Gauge({ name, help, registers })
     readers.push(() => metric.set(read()))
   }
   gauge('baton_runner_sessions_held', 'Sessions that this runner holds.', () => numbers().held)
@@ -95,9 +97,9 @@ function collect(numbers: () => RunnerNumbers): Collected {
   gauge('baton_runner_guests', 'Guests in memory.', () => threads.guests)
   gauge('baton_runner_threads', 'Threads that run them.', () => threads.count)
   const counter = (name: string, help: string, labelNames: string[] = []): Counter =>
-    new Counter({ name, help, labelNames, registers })
+    new prometheus.Counter({ name, help, labelNames, registers })
   const histogram = (name: string, help: string, labelNames: string[] = []): Histogram =>
-    new Histogram({ name, help, labelNames, buckets: SECONDS, registers })
+    new prometheus.Histogram({ name, help, labelNames, buckets: SECONDS, registers })
   const slices = counter('baton_runner_slices_total', 'Slices of time given to guests.')
   readers.push(() => {
     slices.reset()

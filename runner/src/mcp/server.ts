@@ -7,11 +7,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { mkdir, realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import {
+import type {
+  CallToolResult,
   Client,
   StreamableHTTPClientTransport,
-  type CallToolResult,
-  type Tool,
+  Tool,
 } from '@modelcontextprotocol/client'
 import { BatonError } from '@baton/shared/errors.ts'
 import { Backoff } from '@baton/shared/backoff.ts'
@@ -20,7 +20,7 @@ import { isInside } from '../tools/paths.ts'
 import { redactor } from './redaction.ts'
 import { secretsElsewhere, secretsIn } from './secrets.ts'
 import { resolved, type McpDefinition } from './settings.ts'
-import { StdioTransport } from './stdio.ts'
+import type { StdioTransport } from './stdio.ts'
 
 const START_MS = 20_000
 const CALL_MS = 600_000
@@ -122,9 +122,12 @@ export class McpServer {
     let close = async (): Promise<void> => undefined
     let errors = (): string => ''
     try {
+      // Large, and only for those who have servers.
+      const { Client } = await import('@modelcontextprotocol/client')
       const client = new Client({ name: 'baton', version: '1.0.0' })
-      const transport = 'command' in definition ? await this.#program(definition) : this.#remote(definition)
-      if (transport instanceof StdioTransport) errors = () => transport.errors
+      const transport =
+        'command' in definition ? await this.#program(definition) : await this.#remote(definition)
+      if ('errors' in transport) errors = () => transport.errors
       let isClosed = false
       close = async () => {
         isClosed = true
@@ -149,6 +152,7 @@ export class McpServer {
   async #program(definition: Extract<McpDefinition, { command: string }>): Promise<StdioTransport> {
     const { command, args, cwd } = definition
     const { folder, root, empty } = this.#options.place
+    const { StdioTransport } = await import('./stdio.ts')
     const { values, secrets } = resolved(definition.env, this.#options.env)
     this.#redactsAll(secrets, values)
     const env = { ...serverEnvironment(this.#options.env, root), BATON_WORK_TREE: root, ...values }
@@ -158,7 +162,11 @@ export class McpServer {
     return new StdioTransport({ command, args, env, cwd: isShared ? empty : folder })
   }
 
-  #remote({ url, headers }: Extract<McpDefinition, { url: string }>): StreamableHTTPClientTransport {
+  async #remote({
+    url,
+    headers,
+  }: Extract<McpDefinition, { url: string }>): Promise<StreamableHTTPClientTransport> {
+    const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
     const { values, secrets } = resolved(headers, this.#options.env)
     this.#redactsAll(secrets, values)
     return new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: values } })
