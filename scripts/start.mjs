@@ -13,7 +13,7 @@ await script(async () => {
   await ensureBuilt()
   // The runner works in the folder where the person stood; npm itself moves to the repository.
   const cwd = process.env.INIT_CWD ?? process.cwd()
-  const cli = join(root, 'runner', 'src', 'cli.ts')
+  const cli = join(root, 'runner', 'bin', 'baton.mjs')
   const { code, signal, output } = await run(node24, [cli, 'up', ...process.argv.slice(2)], {
     cwd,
     endWithParent: false,

@@ -12,7 +12,7 @@ import type { Context } from './context.ts'
 import { addHttp } from './http.ts'
 import { Hubs } from './hub.ts'
 import { AddressLimit, DiskRoom, Usage } from './limits.ts'
-import { Metrics, serveMetrics } from './metrics.ts'
+import type { RunningMetrics } from './metrics.ts'
 import { Notices } from './notices.ts'
 import { DEFAULTS, type Limits, type RelayOptions } from './options.ts'
 import { Presence } from './presence.ts'
@@ -22,6 +22,10 @@ import { Sweeper } from './sweeper.ts'
 
 export type StartOptions = Pick<RelayOptions, 'redis'> &
   Partial<Omit<RelayOptions, 'redis' | 'limits'>> & { limits?: Partial<Limits> }
+
+const noSchema = (): never => {
+  throw new Error('routes have no schemas: requests are checked with valibot')
+}
 
 export interface RunningRelay {
   port: number
@@ -78,11 +82,17 @@ export async function startRelay(given: StartOptions): Promise<RunningRelay> {
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
+    // What compiles schemas is most of what Fastify loads, and no route here has one.
+    schemaController: {
+      compilersFactory: { buildValidator: () => noSchema, buildSerializer: () => noSchema },
+    },
   })
-  const metrics = options.metrics ? new Metrics(context, () => connections.size) : undefined
-  let measured: Awaited<ReturnType<typeof serveMetrics>> | undefined
+  // Most relays are never asked for numbers.
+  const measuring = options.metrics ? await import('./metrics.ts') : undefined
+  const metrics = measuring && new measuring.Metrics(context, () => connections.size)
+  let measured: RunningMetrics | undefined
   try {
-    if (options.metrics && metrics) measured = await serveMetrics(options.metrics, metrics)
+    if (options.metrics && metrics) measured = await measuring.serveMetrics(options.metrics, metrics)
     await context.disk.look()
     await addSockets(app, context, relay, connections)
     await addHttp(app, context)

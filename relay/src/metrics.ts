@@ -22,6 +22,11 @@ export interface MetricsAddress {
 /** What a session that waits for a runner waits for: room anywhere, or one machine that no other can stand in for. */
 type WaitsFor = 'room' | 'machine'
 
+export interface RunningMetrics {
+  url: string
+  close: () => Promise<void>
+}
+
 const PAGE = 200
 
 export class Metrics {
@@ -156,7 +161,7 @@ function waitsFor({ place, checkpoint, unstored }: Omit<Placed, 'holders'>): Wai
 export async function serveMetrics(
   { host, port }: MetricsAddress,
   source: Pick<Metrics, 'text' | 'contentType'>,
-): Promise<{ url: string; close: () => Promise<void> }> {
+): Promise<RunningMetrics> {
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404).end()

@@ -9,8 +9,10 @@ const NODE_MAJOR_MIN = 24
 if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR_MIN) handOver()
 else {
   // Before anything is loaded: what comes from the cache has its types taken away already. An old Node does not know it.
-  const { enableCompileCache } = await import('node:module')
+  const { enableCompileCache, flushCompileCache } = await import('node:module')
   enableCompileCache()
+  // Otherwise it is written at the end, which a process that is killed does not come to.
+  setTimeout(flushCompileCache, 3000).unref()
   await import('../src/cli.ts')
 }
 

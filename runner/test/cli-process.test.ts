@@ -7,7 +7,7 @@ import { newAccount, newDevice } from '@baton/shared/keys.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { saveIdentity, saveRelay } from '../src/daemon/identity.ts'
 
-const CLI = join(import.meta.dirname, '../src/cli.ts')
+const CLI = join(import.meta.dirname, '../bin/baton.mjs')
 
 let data: string
 beforeAll(async () => {

@@ -68,7 +68,7 @@ const afresh = (): string =>
   )[0] ?? ''
 
 function baton(...args: string[]): string {
-  const cli = [join(SOURCE, 'cli.ts'), ...args, '--data', data]
+  const cli = [join(SOURCE, '../bin/baton.mjs'), ...args, '--data', data]
   return spawnSync(process.execPath, cli, { encoding: 'utf8' }).stdout
 }
 
@@ -130,7 +130,7 @@ describe('B9: where a session works in place', () => {
       const { execFileSync } = await import('node:child_process')
       const { existsSync } = await import('node:fs')
       say(existsSync(${JSON.stringify(canary)}))
-      execFileSync(process.execPath, [${JSON.stringify(join(SOURCE, 'cli.ts'))}, 'trust', project, '--data', data])
+      execFileSync(process.execPath, [${JSON.stringify(join(SOURCE, '../bin/baton.mjs'))}, 'trust', project, '--data', data])
       // The same process takes it once the person has seen it.
       const seen = await hands.tools(project, { known: [], origin, tell: say })
       say(seen.some(({ spec }) => spec.name === 'deploy'))`)

@@ -13,8 +13,21 @@ const NEEDED = { test: ['engine', 'agents', 'client'], client: ['client'] }
 const LOAD = `
   import { enableCompileCache } from 'node:module'
   enableCompileCache()
-  const programs = ['relay/src/main.ts', 'relay/src/flags.ts', 'runner/src/cli/runner.ts', 'runner/src/vm/serve.ts']
+  const programs = [
+    'relay/src/main.ts',
+    'relay/src/flags.ts',
+    'relay/src/redis-server.ts',
+    'runner/src/cli/runner.ts',
+    'runner/src/config/config-schema.ts',
+    'runner/src/vm/serve.ts',
+    'node_modules/dbus-native/index.js',
+  ]
   for (const program of programs) await import(process.cwd() + '/' + program).catch(() => undefined)`
+/** What begins at once, ended at once. */
+const SHORT = [
+  ['relay/src/cli.mjs', '--nonsense'],
+  ['runner/bin/baton.mjs', '--version'],
+]
 
 /** @param {{ name: string }} project */
 export default async function setup(project) {
@@ -22,5 +35,7 @@ export default async function setup(project) {
   await ensureBuilt(needed.filter((name) => stateOf(name) === 'missing'))
   const stale = needed.filter((name) => stateOf(name) === 'stale')
   if (stale.length > 0) say(`Testing with an older build of: ${stale.join(', ')}. To renew it: npm run build`)
-  if (project.name === 'test') await run(node24, ['--input-type=module', '-e', LOAD], { capture: true })
+  if (project.name !== 'test') return
+  for (const args of [['--input-type=module', '-e', LOAD], ...SHORT])
+    await run(node24, args, { capture: true })
 }

@@ -16,8 +16,8 @@ import { Process } from './process.ts'
 import { until } from './until.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const CLI = join(ROOT, 'runner/src/cli.ts')
-const RELAY = join(ROOT, 'relay/src/cli.ts')
+const CLI = join(ROOT, 'runner/bin/baton.mjs')
+const RELAY = join(ROOT, 'relay/src/cli.mjs')
 /** Not BATON_…: a runner takes those away from the commands that it runs. */
 const MARK = 'TEST_GROUND'
 const FOLDER = /^baton-ground-(\d+)-/

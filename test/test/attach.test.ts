@@ -7,7 +7,7 @@ import { signal } from '../src/processes.ts'
 import { Terminal, type TerminalOptions } from '../src/terminal.ts'
 import { until } from '../src/until.ts'
 
-const CLI = join(import.meta.dirname, '../../runner/src/cli.ts')
+const CLI = join(import.meta.dirname, '../../runner/bin/baton.mjs')
 
 let cluster: Cluster
 let laptop: ClusterRunner

@@ -10,7 +10,7 @@ import { Cluster, type ClusterRunner } from '../src/cluster.ts'
 import { command } from '../src/command.ts'
 import { until } from '../src/until.ts'
 
-const CLI = join(import.meta.dirname, '../../runner/src/cli.ts')
+const CLI = join(import.meta.dirname, '../../runner/bin/baton.mjs')
 
 let cluster: Cluster
 let laptop: ClusterRunner

@@ -5,7 +5,7 @@ import { Cluster, type ClusterRunner } from '../src/cluster.ts'
 import { Terminal } from '../src/terminal.ts'
 import { until } from '../src/until.ts'
 
-const CLI = join(import.meta.dirname, '../../runner/src/cli.ts')
+const CLI = join(import.meta.dirname, '../../runner/bin/baton.mjs')
 
 let cluster: Cluster
 let laptop: ClusterRunner

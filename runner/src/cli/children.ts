@@ -3,8 +3,8 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { BatonError } from '@baton/shared/errors.ts'
 
-export const RELAY = fileURLToPath(new URL('../../../relay/src/cli.ts', import.meta.url))
-export const BATON = fileURLToPath(new URL('../cli.ts', import.meta.url))
+export const RELAY = fileURLToPath(new URL('../../../relay/src/cli.mjs', import.meta.url))
+export const BATON = fileURLToPath(new URL('../../bin/baton.mjs', import.meta.url))
 
 /**
  * Starts one, in a process group of its own: a Ctrl-C in the terminal reaches the parent alone, which ends its children in
