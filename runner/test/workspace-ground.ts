@@ -14,13 +14,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, expect } from 'vitest'
 import type { GitWorkspace } from '../src/workspace/git-workspace.ts'
-import {
-  openWorkspace,
-  restoreWorkspace,
-  type OpenOptions,
-  type RestoreOptions,
-} from '../src/workspace/open.ts'
+import { openWorkspace, type OpenOptions } from '../src/workspace/open.ts'
 import { packOf } from '../src/workspace/pack-file.ts'
+import { restoreWorkspace, type RestoreOptions } from '../src/workspace/restore.ts'
 import type { WorkspaceSettings } from '../src/workspace/settings.ts'
 import { tipOf, type Checkpoint, type Workspace } from '../src/workspace/workspace.ts'
 

@@ -9,7 +9,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { restoreWorkspace } from '../src/workspace/open.ts'
+import { restoreWorkspace } from '../src/workspace/restore.ts'
 import type { Workspace } from '../src/workspace/workspace.ts'
 import {
   Courier,

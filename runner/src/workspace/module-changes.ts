@@ -5,7 +5,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { OFFLINE, type GitProgram } from './git-program.ts'
-import { RAW_ATTRIBUTES } from './shadow.ts'
+import { RAW_ATTRIBUTES } from './shadow-folder.ts'
 
 /**
  * Changed or new files, or commits that no remote has. What can't be told counts as changed. `folder`: of the submodule;

@@ -14,29 +14,24 @@
  * passes of stat, and nothing is read but the 20.
  */
 import { createHash } from 'node:crypto'
-import { copyFile, mkdir, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
-import { isAbsolute, join, relative } from 'node:path'
+import { copyFile, readFile, rm, stat, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
 import { BatonError } from '@baton/shared/errors.ts'
-import { fullPath, isText, joinPaths, listPaths, shownPath, splitPaths } from './byte-paths.ts'
-import { failure, gitEnvironment, OFFLINE, type GitOptions, type GitProgram } from './git-program.ts'
+import { isText, joinPaths, listPaths, shownPath, splitPaths } from './byte-paths.ts'
+import { failure, OFFLINE, type GitOptions, type GitProgram } from './git-program.ts'
 import type { Coming } from './in-the-way.ts'
 import { megabytes } from './megabytes.ts'
 import type { Repository } from './repository.ts'
+import { ShadowFiles } from './shadow-files.ts'
+import { makeShadowFolder } from './shadow-folder.ts'
 import { withoutStrays } from './strays.ts'
 import { sizesOf, takeLarge, type Large } from './sizes.ts'
 
-/** Files as they are, whatever `.gitattributes` says; nothing is run for it. */
-export const RAW_ATTRIBUTES = '* -text -ident -filter !eol !working-tree-encoding !crlf\n'
 /** Files may vanish or grow while git reads them, when something runs in the background. */
 const STORE_TRIES = 4
 const STORE_TIMEOUT_MS = 600_000
-/** Folders named in one command line. */
-const FOLDERS_AT_ONCE = 500
-const EMPTY_MAX = 10_000
 /** From this size on it is looked whether there is room for a file. */
 const NOTED_BYTES = 16 << 20
-/** Secrets stay where they are, unless the person names the file. What git tracks travels all the same. */
-const ALWAYS_IGNORED = ['.env']
 
 export interface Stored {
   tree: string
@@ -58,6 +53,7 @@ export class Shadow {
   readonly #index: string
   readonly #objects: string
   readonly #oidLength: number
+  readonly #files: ShadowFiles
   readonly #since = Date.now()
   /** Stamp of the index file and the tree that it stands for. */
   #known: { stamp: string; tree: string } | undefined
@@ -81,6 +77,7 @@ export class Shadow {
       GIT_OBJECT_DIRECTORY: options.repository.objects,
       GIT_INDEX_FILE: this.#index,
     }
+    this.#files = new ShadowFiles(options.root, (args, how) => this.run(args, how))
   }
 
   /**
@@ -88,29 +85,8 @@ export class Shadow {
    * `ignore`: further patterns.
    */
   async prepare(repository: Repository, hide: string, ignore: readonly string[] = []): Promise<void> {
-    await mkdir(join(this.dir, 'info'), { recursive: true })
-    await Promise.all([
-      mkdir(join(this.dir, 'refs'), { recursive: true }),
-      mkdir(join(this.dir, 'objects'), { recursive: true }),
-    ])
-    const inside = relative(this.root, hide)
-    const hidden =
-      inside === '' || inside.startsWith('..') || isAbsolute(inside) ? '' : `/${escapePattern(inside)}/\n`
-    const ignored = await readFile(join(repository.common, 'info', 'exclude'), 'utf8').catch(() => '')
-    const shallow = await readFile(join(repository.common, 'shallow'), 'utf8').catch(() => '')
-    await Promise.all([
-      writeFile(join(this.dir, 'HEAD'), 'ref: refs/heads/none\n'),
-      writeFile(join(this.dir, 'config'), await this.#settings(repository)),
-      writeFile(join(this.dir, 'info', 'attributes'), RAW_ATTRIBUTES),
-      writeFile(
-        join(this.dir, 'info', 'exclude'),
-        [ignored, ...ALWAYS_IGNORED, ...ignore, hidden].join('\n'),
-      ),
-      shallow === ''
-        ? rm(join(this.dir, 'shallow'), { force: true })
-        : writeFile(join(this.dir, 'shallow'), shallow),
-      this.unlock(),
-    ])
+    await makeShadowFolder(this.#git, this, { repository, hide, ignore })
+    await this.unlock()
   }
 
   /** Removes a lock left by a git that was killed with its runner. Nobody else writes here. */
@@ -319,8 +295,8 @@ export class Shadow {
 
   /** Brings the index up to the files. */
   async #update(): Promise<{ empty: string[]; large: Large[] }> {
-    const [changed, others] = await Promise.all([this.#changed(), this.#others()])
-    const within = await this.#filesIn(others.folders)
+    const [changed, others] = await Promise.all([this.#files.changed(), this.#files.others()])
+    const within = await this.#files.filesIn(others.folders)
     const fresh = await withoutStrays(this.root, [...others.files, ...within.files], this.#since)
     const wanted = await sizesOf(this.root, [...changed.written, ...fresh])
     const large = takeLarge(wanted)
@@ -338,55 +314,10 @@ export class Shadow {
     for (const path of within.nested) await this.#openNested(path)
     // What is left of the folders now holds no file that is stored.
     const bare =
-      within.files.length > 0 || within.nested.length > 0 ? (await this.#others()).folders : others.folders
-    return { empty: await this.#emptyIn(bare), large }
-  }
-
-  /** Files that the index lists and that may differ from it. */
-  async #changed(): Promise<{ written: string[]; gone: string[]; modules: string[] }> {
-    const args = ['diff-files', '--raw', '-z', '--no-renames', '--no-abbrev', '--ignore-submodules=dirty']
-    const fields = (await this.run(args)).toString('latin1').split('\0')
-    const found = { written: [] as string[], gone: [] as string[], modules: [] as string[] }
-    for (let i = 0; i + 1 < fields.length; i += 2) {
-      const [, mode] = (fields[i] ?? '').split(' ')
-      const path = fields[i + 1] ?? ''
-      if (mode === '000000') found.gone.push(path)
-      else if (mode === '160000') found.modules.push(path)
-      else found.written.push(path)
-    }
-    return found
-  }
-
-  /** Files that the index does not list and that are not ignored; whole folders of them as one. */
-  async #others(): Promise<{ files: string[]; folders: string[] }> {
-    const args = ['ls-files', '-z', '--others', '--directory', '--exclude-standard']
-    const paths = splitPaths(await this.run(args, { timeout_ms: STORE_TIMEOUT_MS }))
-    return {
-      files: paths.filter((path) => !path.endsWith('/')),
-      folders: paths.filter((path) => path.endsWith('/')).map((path) => path.slice(0, -1)),
-    }
-  }
-
-  /** `nested`: repositories below the folders, or the folders themselves. */
-  async #filesIn(folders: readonly string[]): Promise<{ files: string[]; nested: string[] }> {
-    const paths = await this.#listIn(folders, ['--others', '--exclude-standard'])
-    return {
-      files: paths.filter((path) => !path.endsWith('/')),
-      nested: paths.filter((path) => path.endsWith('/')).map((path) => path.slice(0, -1)),
-    }
-  }
-
-  async #listIn(folders: readonly string[], options: string[]): Promise<string[]> {
-    const paths: string[] = []
-    const args = ['ls-files', '-z', ...options, '--']
-    const limits = { timeout_ms: STORE_TIMEOUT_MS }
-    // A command line is text: a name that is none can't be put on it.
-    if (!folders.every(isText)) return splitPaths(await this.run(args, limits))
-    for (let at = 0; at < folders.length; at += FOLDERS_AT_ONCE) {
-      const specs = folders.slice(at, at + FOLDERS_AT_ONCE).map((path) => `:(literal)${shownPath(path)}`)
-      paths.push(...splitPaths(await this.run([...args, ...specs], limits)))
-    }
-    return paths
+      within.files.length > 0 || within.nested.length > 0
+        ? (await this.#files.others()).folders
+        : others.folders
+    return { empty: await this.#files.emptyIn(bare), large }
   }
 
   /** Lists the files of a nested repository one by one; then git takes the folder for an ordinary one. */
@@ -397,27 +328,6 @@ export class Shadow {
       env: OFFLINE,
     })
     await this.include(splitPaths(within.stdout).map((file) => `${path}/${file}`))
-  }
-
-  /** Empty folders in folders that hold no file that is stored. */
-  async #emptyIn(folders: readonly string[]): Promise<string[]> {
-    if (folders.length === 0) return []
-    const some = folders.slice(0, EMPTY_MAX)
-    const ignored = new Set(
-      (await this.#listIn(some, ['--others', '--ignored', '--directory', '--exclude-standard'])).map((path) =>
-        path.replace(/\/$/, ''),
-      ),
-    )
-    const empty: string[] = []
-    const look = async (path: string): Promise<void> => {
-      if (ignored.has(path) || empty.length >= EMPTY_MAX) return
-      const entries = await namesIn(fullPath(this.root, path))
-      if (entries?.length === 0) empty.push(path)
-      if (!entries || entries.some(({ name }) => name === '.git')) return
-      for (const entry of entries) if (entry.isFolder) await look(`${path}/${entry.name}`)
-    }
-    for (const path of some) await look(path)
-    return empty.toSorted()
   }
 
   /** Large files need room before they are stored, so that the disk is not filled in vain. */
@@ -431,50 +341,10 @@ export class Shadow {
     const words = `${megabytes(bytes)} of large files to store, ${megabytes(free)} free`
     throw new BatonError('disk-full', `(${this.#objects}: ${words})`)
   }
-
-  async #settings(repository: Repository): Promise<string> {
-    const [excludes, quirks] = await Promise.all([
-      this.#personalExcludes(),
-      this.#git.run(['config', '--local', '--get-regexp', '^core\\.(ignorecase|precomposeunicode)$'], {
-        cwd: repository.common,
-      }),
-    ])
-    const sha256 = repository.format === 'sha256'
-    const lines = ['[core]', `repositoryformatversion = ${sha256 ? 1 : 0}`, 'bare = false']
-    for (const line of quirks.stdout.toString('utf8').split('\n')) {
-      const [name, value] = line.split(' ')
-      if (name?.startsWith('core.') && value) lines.push(`${name.slice('core.'.length)} = ${value}`)
-    }
-    if (excludes !== undefined) lines.push(`excludesFile = ${JSON.stringify(excludes)}`)
-    if (sha256) lines.push('[extensions]', 'objectFormat = sha256')
-    return `${lines.join('\n')}\n`
-  }
-
-  /** What this person ignores everywhere (`.DS_Store`, `.idea`) is not part of the work. */
-  async #personalExcludes(): Promise<string | undefined> {
-    const { HOME, XDG_CONFIG_HOME } = gitEnvironment()
-    if (HOME === undefined) return undefined
-    const result = await this.#git.run(['config', '--global', '--type=path', '--get', 'core.excludesFile'], {
-      cwd: this.dir,
-      env: { GIT_CONFIG_GLOBAL: join(HOME, '.gitconfig') },
-    })
-    const named = result.code === 0 ? result.stdout.toString('utf8').trim() : ''
-    return named || join(XDG_CONFIG_HOME ?? join(HOME, '.config'), 'git', 'ignore')
-  }
-}
-
-async function namesIn(folder: Buffer): Promise<{ name: string; isFolder: boolean }[] | undefined> {
-  const entries = await readdir(folder, { encoding: 'buffer', withFileTypes: true }).catch(() => undefined)
-  return entries?.map((entry) => ({ name: entry.name.toString('latin1'), isFolder: entry.isDirectory() }))
 }
 
 /** Changes whenever the file is replaced or written. */
 export async function stampOf(path: string): Promise<string> {
   const info = await stat(path, { bigint: true }).catch(() => undefined)
   return info ? `${info.ino}:${info.size}:${info.mtimeNs}` : 'none'
-}
-
-/** A path as an ignore pattern that means only itself. */
-function escapePattern(path: string): string {
-  return path.replaceAll(/[\\*?[\]!# ]/g, '\\$&')
 }
