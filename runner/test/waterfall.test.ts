@@ -5,7 +5,16 @@ import { widthOf } from '../src/cli/term/text.ts'
 
 const ZERO = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 }
 const totals: Trace['totals'] = {
-  ...{ requests: 1, repeated: 0, tools: 1, handoffs: 1, model_ms: 1000, tool_ms: 500, people_ms: 3_600_000 },
+  ...{
+    requests: 1,
+    repeated: 0,
+    cut_off: 0,
+    tools: 1,
+    handoffs: 1,
+    model_ms: 1000,
+    tool_ms: 500,
+    people_ms: 3_600_000,
+  },
   ...{ ...ZERO, input_tokens: 1500, output_tokens: 310, cost_usd: 0.0123 },
 }
 const HOUR = 3_600_000

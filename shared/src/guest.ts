@@ -187,6 +187,8 @@ export interface EffectError {
   /** `interrupted`: may have run (I5). `stopped`: a person pressed Stop. Others: see errors.ts. */
   code: string
   message: string
+  /** Head and tail of what a tool had printed when it was ended. */
+  printed?: string | undefined
 }
 
 /** The first message of a session. */

@@ -9,7 +9,8 @@ import { Hash, Id, Placement, Status } from './protocol.ts'
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 const json = v.custom<Json>((value) => value !== undefined)
 const jsonObject = v.record(v.string(), json)
-const effectError = v.object({ code: v.string(), message: v.string() })
+/** `printed`: head and tail of what a tool had printed when a person or its own runner ended it. */
+const effectError = v.object({ code: v.string(), message: v.string(), printed: v.optional(v.string()) })
 
 export const Mode = v.picklist(['plan', 'ask', 'edit', 'full'])
 export type Mode = v.InferOutput<typeof Mode>
@@ -211,6 +212,8 @@ export const Intent = v.object({
       call: v.optional(v.string()),
     }),
   ),
+  /** Of a tool that no person was asked for and that does not only look: the rules that allowed it, or else the mode. */
+  allowed: v.optional(v.object({ mode: v.optional(Mode), rules: v.optional(v.array(Rule)) })),
   approve: v.optional(v.object({ name: v.string(), input: jsonObject, digest: Hash })),
   /** Counts only: the conversation is in guest memory. */
   llm: v.optional(v.object({ prior: count, added: count, model: v.optional(v.string()) })),
@@ -218,6 +221,7 @@ export const Intent = v.object({
   prompt: v.optional(v.object({ steer: v.boolean() })),
 })
 export type Intent = v.InferOutput<typeof Intent>
+export type Allowance = NonNullable<Intent['allowed']>
 
 /**
  * A result too long for an entry: a sealed blob, with the first and last characters of its text for display; without `tail` the

@@ -18,10 +18,11 @@ export interface Call {
   input: { [key: string]: Json }
 }
 
-/** `by`: the rule that forbids, or makes it ask; absent where the mode decides or several rules allow it together. */
+/** `by`: the rule that forbids, or makes it ask. `through`: those that allow it together. Neither: the mode decides. */
 export interface Ruling {
   permission: Permission
   by?: Rule
+  through?: Rule[]
 }
 
 /** What mode and rules say of a call. */
@@ -29,7 +30,7 @@ export function permissionOf(call: Call, mode: Mode, rules: readonly Rule[]): Pe
   return rulingOf(call, mode, rules).permission
 }
 
-/** What they say, and which rule it is that restricts. */
+/** What they say, and by which rules. */
 export function rulingOf(call: Call, mode: Mode, rules: readonly Rule[]): Ruling {
   if (mode === 'plan' && call.access !== 'read') return { permission: 'deny' }
   const restricting = rules.filter((rule) => rule.tool === call.name && rule.action !== 'allow')
@@ -39,7 +40,8 @@ export function rulingOf(call: Call, mode: Mode, rules: readonly Rule[]): Ruling
   // What may be forbidden, a person has to look at.
   const asking = found.find(({ doubt }) => doubt !== 'no')
   if (asking) return { permission: 'ask', by: asking.rule }
-  if (isAllowed(call, rules)) return { permission: 'allow' }
+  const through = allowing(call, rules)
+  if (through.length > 0) return { permission: 'allow', through }
   return { permission: modeAllows(mode, call.access) ? 'allow' : 'ask' }
 }
 
@@ -109,20 +111,20 @@ function namedBy(words: string[]): string[] {
   return words.length > 1 || program.includes('/') ? words : []
 }
 
-/** Every part of the call has to be allowed: a command line may hold several commands. */
-function isAllowed(call: Call, rules: readonly Rule[]): boolean {
-  const allowing = rules.filter((rule) => rule.action === 'allow' && rule.tool === call.name)
-  if (allowing.some((rule) => rule.prefix === undefined)) return true
+/** The rules that allow a call, none when it is not. Every part of it has to be allowed: a command line may hold several commands. */
+function allowing(call: Call, rules: readonly Rule[]): Rule[] {
+  const own = rules.filter((rule) => rule.action === 'allow' && rule.tool === call.name)
+  const whole = own.find((rule) => rule.prefix === undefined)
+  if (whole) return [whole]
   if (call.name === 'bash') {
     const { commands, isPlain } = commandsOf(textOf(call.input['command']))
-    return (
-      isPlain &&
-      commands.length > 0 &&
-      !commands.some(runsArguments) &&
-      commands.every((command) => allowing.some((rule) => beginsWith(command, rule.prefix)))
-    )
+    if (!isPlain || commands.some(runsArguments)) return []
+    const found = commands.map((command) => own.find((rule) => beginsWith(command, rule.prefix)))
+    const each = found.filter((rule) => rule !== undefined)
+    return each.length === commands.length ? [...new Set(each)] : []
   }
-  return allowing.some(({ prefix = '' }) => placeOf(call)?.isSurelyUnder(prefix) === true)
+  const place = placeOf(call)
+  return own.filter(({ prefix = '' }) => place?.isSurelyUnder(prefix) === true).slice(0, 1)
 }
 
 /** For deny and ask one part is enough, and doubt counts against the call. */

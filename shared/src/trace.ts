@@ -6,7 +6,7 @@
  * the times of its origin, on the clocks of the runners there.
  */
 import type { EffectError, Json } from './guest.ts'
-import type { Intent, Outcome } from './journal.ts'
+import type { Allowance, Intent, Outcome } from './journal.ts'
 import type { Read } from './view/entry.ts'
 
 export interface Usage {
@@ -36,6 +36,8 @@ export interface Span {
   error?: EffectError
   effect?: number
   attempt?: number
+  /** Of a tool that nobody was asked for: the rules, or else the mode, that allowed it. */
+  allowed?: Allowance
   usage?: Usage
   /** Device ids, for `handoff`, `takeover`, `parked`. */
   from?: string
@@ -50,6 +52,8 @@ export interface Trace {
     requests: number
     /** Requests that were cut off or failed and were made again. */
     repeated: number
+    /** Those among them that were cut off by a move or a lost runner: paid for without an answer. */
+    cut_off: number
     tools: number
     handoffs: number
     /** Sums of durations; those of parallel spans count each. */
@@ -122,7 +126,7 @@ class Reader {
   }
 
   #begin(intent: Intent, at: number): void {
-    const { effect, kind, attempt, retry } = intent
+    const { effect, kind, attempt, retry, allowed } = intent
     const before = this.#open.get(effect)
     if (before && before.kind !== 'decision' && before.kind !== 'prompt') {
       before.end_ms = at
@@ -131,7 +135,11 @@ class Reader {
     }
     // A turn under way listens for a steering prompt all the time.
     if (kind === 'prompt' && intent.prompt?.steer === true) return
-    const span: Span = { ...named(intent), start_ms: at, effect, ...(attempt > 1 ? { attempt } : {}) }
+    const span: Span = {
+      ...{ ...named(intent), start_ms: at, effect },
+      ...(attempt > 1 ? { attempt } : {}),
+      ...(allowed ? { allowed } : {}),
+    }
     this.#open.set(effect, span)
     this.spans.push(span)
   }
@@ -212,6 +220,7 @@ function totalsOf(spans: readonly Span[], now: number): Trace['totals'] {
   return {
     requests: llm.length,
     repeated: llm.filter(({ attempt }) => (attempt ?? 1) > 1).length,
+    cut_off: llm.filter(({ end }) => end === 'cut').length,
     tools: of('tool').length,
     handoffs: of('handoff', 'takeover').length,
     model_ms: ms(llm),

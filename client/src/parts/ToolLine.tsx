@@ -3,6 +3,7 @@ import { revealed, targetOf, verbOf } from '@baton/shared/view/call.ts'
 import type { ToolItem } from '@baton/shared/view/items.ts'
 import { readToolResult } from '@baton/shared/view/results.ts'
 import { duration } from '@baton/shared/view/units.ts'
+import { allowanceWords } from '@baton/shared/view/words.ts'
 import { BlobText } from './BlobText.tsx'
 import { CallView } from './CallView.tsx'
 import { UnifiedDiff } from './Diff.tsx'
@@ -125,7 +126,7 @@ function afterWords(item: ToolItem): string {
 
 function Inside({ item }: { item: ToolItem }): ReactElement {
   const diff = item.result?.detail?.['diff']
-  const decided = item.approval?.decided
+  const why = whyWords(item)
   return (
     <div className="tool-inside">
       {typeof diff === 'string' && diff !== '' ? (
@@ -133,8 +134,9 @@ function Inside({ item }: { item: ToolItem }): ReactElement {
       ) : (
         <CallView name={item.name} input={item.input} />
       )}
-      {decided && decisionWords(decided) !== '' && <p className="small quiet">{decisionWords(decided)}</p>}
+      {why !== '' && <p className="small quiet">{why}</p>}
       {item.error && <p className="small problem">{errorWords(item)}</p>}
+      {item.error?.printed !== undefined && <Output text={item.error.printed} label="Output until then" />}
       {item.result && item.result.text !== '' && !saidByDiff(item) && (
         <Output text={item.result.text} label="Output" />
       )}
@@ -148,7 +150,12 @@ function Inside({ item }: { item: ToolItem }): ReactElement {
   )
 }
 
-/** By whom, where nobody was asked; and what was said with it. */
+/** By what it was allowed where nobody was asked; else what was said with the decision. */
+function whyWords({ allowed, approval }: ToolItem): string {
+  if (allowed) return `Allowed by ${allowanceWords(allowed)}; nobody was asked.`
+  return approval?.decided ? decisionWords(approval.decided) : ''
+}
+
 function decisionWords({ approved, device, note }: Decided): string {
   if (device !== '') return note === undefined ? '' : `“${note}”`
   if (note !== undefined) return note

@@ -2,7 +2,7 @@ import { memo, useContext, type ReactElement } from 'react'
 import type { EventItem, Handoff, Item, ToolItem } from '@baton/shared/view/items.ts'
 import { readModelText } from '@baton/shared/view/results.ts'
 import type { Moving, Retrying } from '@baton/shared/view/transcript.ts'
-import { handoffWords, movingWords, retryWords, todoOf } from '@baton/shared/view/words.ts'
+import { handoffWords, movingWords, repeatedWords, retryWords, todoOf } from '@baton/shared/view/words.ts'
 import { AgainContext } from './again.ts'
 import { BlobText } from './BlobText.tsx'
 import { CopyButton } from './Code.tsx'
@@ -60,12 +60,7 @@ export const TranscriptRow = memo(function TranscriptRow({
           ) : (
             <Markdown text={row.text} />
           )}
-          {row.repeated > 0 && (
-            <p className="small quiet">
-              {row.repeated === 1 ? 'One request was' : `${row.repeated} requests were`} cut off and asked
-              again.
-            </p>
-          )}
+          {row.repeated > 0 && <p className="small quiet">{repeatedWords(row.repeated)}</p>}
         </div>
       )
     case 'thought':

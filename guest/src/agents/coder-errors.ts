@@ -22,10 +22,14 @@ export function tellError(code: string, message: string): void {
 }
 
 /** A failed call, in words for the model. */
-export function explain({ code, message }: EffectFailed): string {
-  if (code === 'stopped') return 'Stopped by the user; it may have run in part.'
-  if (code === 'interrupted') return 'interrupted, may have run'
-  return `${code}: ${message}`
+export function explain({ code, message, printed }: EffectFailed): string {
+  const words = WORDS[code] ?? `${code}: ${message}`
+  return printed === undefined ? words : `${words}\nUntil then it had printed:\n${printed}`
+}
+
+const WORDS: { readonly [code: string]: string } = {
+  stopped: 'Stopped by the user; it may have run in part.',
+  interrupted: 'interrupted, may have run',
 }
 
 const SAME_MAX = 8

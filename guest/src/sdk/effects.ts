@@ -9,14 +9,19 @@ import type {
 } from '@baton/shared/guest.ts'
 import { host } from './host.ts'
 
-/** Thrown when an effect fails; `code` says how, e.g. `stopped`, `interrupted`, `model-error`. */
+/**
+ * Thrown when an effect fails; `code` says how, e.g. `stopped`, `interrupted`, `model-error`. `printed`: of a tool that was ended in its
+ * middle, head and tail of what it had printed, as far as that is known.
+ */
 export class EffectFailed extends Error {
   override name = 'EffectFailed'
   readonly code: string
+  readonly printed: string | undefined
 
-  constructor({ code, message }: EffectError) {
+  constructor({ code, message, printed }: EffectError) {
     super(message)
     this.code = code
+    this.printed = printed
   }
 }
 

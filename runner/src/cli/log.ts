@@ -7,7 +7,14 @@ import type { Item, ToolItem } from '@baton/shared/view/items.ts'
 import { readModelText, readToolResult } from '@baton/shared/view/results.ts'
 import { retryOf, type Transcript } from '@baton/shared/view/transcript.ts'
 import { size } from '@baton/shared/view/units.ts'
-import { handoffWords, movingWords, retryWords, todoOf } from '@baton/shared/view/words.ts'
+import {
+  allowanceWords,
+  handoffWords,
+  movingWords,
+  repeatedWords,
+  retryWords,
+  todoOf,
+} from '@baton/shared/view/words.ts'
 import { namesOf, withAccount, type AccountView } from './account.ts'
 import { parseFor } from './args.ts'
 import { callLines } from './attach/rows.ts'
@@ -65,8 +72,10 @@ function linesOf(item: Item, options: LogOptions): string[] {
     case 'prompt':
       return [`> ${item.text}${item.images?.length ? ` [${item.images.length} pictures]` : ''}`]
     case 'text': {
-      if (!item.blob) return [item.text]
-      return [wholes?.get(item.blob.hash) ?? `${item.blob.head}\n… (${size(item.blob.bytes)}; all: --full)`]
+      const again = item.repeated > 0 ? [`-- ${repeatedWords(item.repeated)}`] : []
+      if (!item.blob) return [...again, item.text]
+      const { hash, head, bytes } = item.blob
+      return [...again, wholes?.get(hash) ?? `${head}\n… (${size(bytes)}; all: --full)`]
     }
     case 'thought':
       return full ? [`~ ${item.text}`] : []
@@ -87,7 +96,7 @@ function linesOf(item: Item, options: LogOptions): string[] {
 }
 
 function toolLines(item: ToolItem, { nameOf, full = false, wholes }: LogOptions): string[] {
-  const { name, input, state, approval, error, result, blob } = item
+  const { name, input, state, approval, allowed, error, result, blob } = item
   if (state === 'approval') {
     // Whoever decides by this has to see all of it.
     const call = callLines(name, input, WIDTH_MAX, [{ text: '    ' }])
@@ -97,11 +106,15 @@ function toolLines(item: ToolItem, { nameOf, full = false, wholes }: LogOptions)
   const decided = approval?.decided
   const who = decided && (decided.device === '' ? 'by a rule or the mode' : `by ${nameOf(decided.device)}`)
   const note = decided?.note === undefined ? '' : `: ${decided.note}`
-  const answer = decided && `  [${decided.approved ? 'approved' : 'denied'} ${who}${note}]`
+  const answer = allowed
+    ? `  [allowed by ${allowanceWords(allowed)}]`
+    : decided && `  [${decided.approved ? 'approved' : 'denied'} ${who}${note}]`
   const open = state === 'running' ? '  [runs]' : state === 'approved' ? ' [has not begun]' : ''
   const text = blob
     ? (wholes?.get(blob.hash) ?? [blob.head, blob.tail].filter(Boolean).join(`\n… (${size(blob.bytes)}) …\n`))
-    : (error?.message ?? result?.text ?? '')
+    : error
+      ? [error.message, error.printed ?? ''].filter(Boolean).join('\n')
+      : (result?.text ?? '')
   return [`* ${called(name, input, full)}${answer ?? ''}${open}`, ...shortened(text, full)]
 }
 

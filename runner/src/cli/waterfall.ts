@@ -1,6 +1,7 @@
 /** A trace as lines of a terminal: one span a line, its bar on a common axis. Pure. */
 import type { Span, Trace } from '@baton/shared/trace.ts'
 import { duration } from '@baton/shared/view/units.ts'
+import { allowanceWords } from '@baton/shared/view/words.ts'
 import { cleanLine, cut, widthOf } from './term/text.ts'
 
 export interface WaterfallOptions {
@@ -115,17 +116,18 @@ function titleOf({ kind, name, detail, from, to }: Span, nameOf: (device: string
   }
 }
 
-function costOf({ usage, bytes }: Span): string {
+function costOf({ usage, bytes, allowed }: Span): string {
+  if (allowed) return allowanceWords(allowed)
   if (usage)
     return `${tokens(usage.input_tokens + usage.cache_read_tokens)}→${tokens(usage.output_tokens)}${money(usage.cost_usd)}`
   return bytes === undefined ? '' : `${Math.max(1, Math.round(bytes / 1024))} KB`
 }
 
 function totalsIn(totals: Trace['totals'], decisions_ms: number, idle_ms: number): string[] {
-  const { requests, repeated, tools, handoffs, model_ms, tool_ms, cost_usd } = totals
+  const { requests, repeated, cut_off, tools, handoffs, model_ms, tool_ms, cost_usd } = totals
   const input = totals.input_tokens + totals.cache_read_tokens + totals.cache_write_tokens
   return [
-    `${plural(requests, 'model call')}${repeated > 0 ? ` (${repeated} repeated)` : ''} ${duration(model_ms)}`,
+    `${plural(requests, 'model call')}${repeatedIn(repeated, cut_off)} ${duration(model_ms)}`,
     `${plural(tools, 'tool')} ${duration(tool_ms)}`,
     `waited for decisions ${duration(decisions_ms)}`,
     `without a prompt ${duration(idle_ms)}`,
@@ -133,6 +135,12 @@ function totalsIn(totals: Trace['totals'], decisions_ms: number, idle_ms: number
     `${tokens(input)} tokens in (${tokens(totals.cache_read_tokens)} cached), ${tokens(totals.output_tokens)} out`,
     ...(cost_usd === undefined ? [] : [`$${cost_usd.toFixed(cost_usd < 1 ? 4 : 2)}`]),
   ]
+}
+
+/** A request that failed costs little; one that was cut off may be billed without an answer. */
+function repeatedIn(repeated: number, cut_off: number): string {
+  if (repeated === 0) return ''
+  return cut_off === 0 ? ` (${repeated} repeated)` : ` (${repeated} repeated, ${cut_off} of them cut off)`
 }
 
 function plural(count: number, what: string): string {

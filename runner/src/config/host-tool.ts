@@ -58,12 +58,18 @@ export type Execute = (input: unknown, context: CallContext) => unknown
 export function hostTool(spec: Tool['spec'], input: InputSchema, execute: Execute): Tool {
   return {
     spec,
+    async objection(asked) {
+      const checked = await input.check(asked)
+      return 'words' in checked
+        ? { code: 'bad-input', message: invalid(spec.name, checked.words) }
+        : undefined
+    },
     async execute(asked, { root, signal }) {
       if (signal.aborted) throw new BatonError('stopped')
       let given: unknown
       try {
         const checked = await input.check(asked)
-        if ('words' in checked) return refused(`The input of ${spec.name} is not valid: ${checked.words}`)
+        if ('words' in checked) return refused(invalid(spec.name, checked.words))
         given = await execute(checked.value, { root, signal })
       } catch (error) {
         if (signal.aborted) throw new BatonError('stopped')
@@ -73,6 +79,8 @@ export function hostTool(spec: Tool['spec'], input: InputSchema, execute: Execut
     },
   }
 }
+
+const invalid = (name: string, words: string): string => `The input of ${name} is not valid: ${words}`
 
 function answerOf(name: string, given: unknown): ToolAnswer {
   const result = v.safeParse(Result, given)

@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto'
 import type { CallToolResult, Tool as McpTool } from '@modelcontextprotocol/client'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { Json, ToolSpec } from '@baton/shared/guest.ts'
-import { refused } from '../tools/define.ts'
+import type { InputSchema } from '../config/schema.ts'
+import { objectionOf, Refusal, refused } from '../tools/define.ts'
 import { pictureOf, pictureType } from '../tools/pictures.ts'
 import { bounded } from '../tools/text.ts'
-import type { Picture, Tool, ToolAnswer } from '../tools/tool.ts'
+import type { CallPlace, Picture, Tool, ToolAnswer } from '../tools/tool.ts'
 import { McpFailure, McpServer, type McpPlace } from './server.ts'
 import { keyOf } from './servers.ts'
 import type { McpDefinition, McpSettings } from './settings.ts'
@@ -85,15 +86,34 @@ export function shownName(server: string, tool: string): string {
 }
 
 function toolOf(spec: ToolSpec, name: string, definition: McpDefinition | undefined): Tool {
+  let schema: Promise<InputSchema['check'] | undefined> | undefined
+  /** Why the call can't be made, before its server is even started. */
+  const refusalOf = async (
+    input: Record<string, Json>,
+    place: CallPlace | undefined,
+  ): Promise<Refusal | undefined> => {
+    if (!definition || (place && !place.stay?.mcp)) {
+      const text = `The MCP server ${name} is not set up on this machine, so ${spec.name} can not be used here. Go on without it, or ask the person to move the session to a machine that has it, or to add ${name} to baton.config.ts there.`
+      return new Refusal(text, 'mcp-missing')
+    }
+    schema ??= checkOf(spec)
+    const checked = await (await schema)?.(input)
+    return checked && 'words' in checked
+      ? new Refusal(`The input of ${spec.name} is not valid: ${checked.words}`)
+      : undefined
+  }
   return {
     spec,
-    async execute(input, { stay, signal }) {
+    async objection(input, place) {
+      const refusal = await refusalOf(input, place)
+      return refusal && objectionOf(refusal)
+    },
+    async execute(input, { root, stay, signal }) {
       if (signal.aborted) throw new BatonError('stopped')
+      const refusal = await refusalOf(input, { root, ...(stay ? { stay } : {}) })
+      if (refusal) return refused(refusal.message, refusal.code)
       const servers = stay?.mcp
-      if (!definition || !servers) {
-        const text = `The MCP server ${name} is not set up on this machine, so ${spec.name} can not be used here. Go on without it, or ask the person to move the session to a machine that has it, or to add ${name} to baton.config.ts there.`
-        return refused(text, 'mcp-missing')
-      }
+      if (!definition || !servers) throw new BatonError('internal', '(no MCP servers here)')
       const server = servers.server(name, definition)
       try {
         const offered = (await server.tools(signal)).find((tool) => shownName(name, tool.name) === spec.name)
@@ -105,6 +125,16 @@ function toolOf(spec: ToolSpec, name: string, definition: McpDefinition | undefi
         return refused(`The MCP server ${name} can not be used: ${error.message}`, 'mcp-failed')
       }
     },
+  }
+}
+
+/** Undefined where a server's schema is none that can be checked: then the server checks. */
+async function checkOf({ schema }: ToolSpec): Promise<InputSchema['check'] | undefined> {
+  const { inputSchema } = await import('../config/schema.ts')
+  try {
+    return inputSchema(schema).check
+  } catch {
+    return undefined
   }
 }
 

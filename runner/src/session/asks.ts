@@ -3,13 +3,14 @@ import { ATTEMPTS_MAX } from '@baton/shared/backoff.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { utf8 } from '@baton/shared/bytes.ts'
 import { callDigest } from '@baton/shared/digest.ts'
-import type { ApproveResult, EffectRequest, Json, Replay } from '@baton/shared/guest.ts'
+import type { ApproveResult, EffectError, EffectRequest, Json, Replay } from '@baton/shared/guest.ts'
 import type { Intent } from '@baton/shared/journal.ts'
 import { LIMITS } from '@baton/shared/protocol.ts'
+import type { Cut } from './effects.ts'
 import type { Draft } from './journal.ts'
 import { isStop, type Live } from './live.ts'
-import { failureOf } from './perform.ts'
-import { objectionToCall, ruledDecision, type Policy } from './permissions.ts'
+import { failureOf, withPrinted } from './perform.ts'
+import { allowanceOf, objectionToCall, ruledDecision, type Policy } from './permissions.ts'
 import { digestOf, intentOf, type AwaitedRequest } from './requests.ts'
 
 export { ATTEMPTS_MAX }
@@ -21,9 +22,14 @@ export class Diverged extends Error {
 
 /**
  * Sorts what the guest asked for. Events are written unless they are; a known effect is checked against its intent (I7);
- * a new one gets its intent, or its refusal at once. Returns what to write and which effects then may start.
+ * a new one gets its intent, or its refusal at once. `objections`: to calls that a person need not be asked for, by effect. Returns what to
+ * write and which effects then may start.
  */
-export function sortAsks(live: Live, now: number): { drafts: Draft[]; fresh: AwaitedRequest[] } {
+export function sortAsks(
+  live: Live,
+  now: number,
+  objections: ReadonlyMap<number, EffectError> = new Map(),
+): { drafts: Draft[]; fresh: AwaitedRequest[] } {
   const drafts: Draft[] = []
   const fresh: AwaitedRequest[] = []
   for (const ask of newOnes(live)) {
@@ -40,10 +46,13 @@ export function sortAsks(live: Live, now: number): { drafts: Draft[]; fresh: Awa
   const isStopping = live.state.queue.some(isStop)
   const allowed: AwaitedRequest[] = []
   for (const request of fresh) {
+    const allowance =
+      request.kind === 'tool' ? allowanceOf(policyOf(live), request.input, live.state.approvals) : undefined
     const refusal = refusalOf(live, request, isStopping)
-    drafts.push({ kind: 'intent', body: boundedIntent(request, replayOf(live, request), now) })
-    if (refusal)
-      drafts.push({ kind: 'outcome', body: { effect: request.id, now, error: failureOf(refusal) } })
+    const body = boundedIntent(request, replayOf(live, request), now)
+    drafts.push({ kind: 'intent', body: allowance && !refusal ? { ...body, allowed: allowance } : body })
+    const error = refusal ? failureOf(refusal) : objections.get(request.id)
+    if (error) drafts.push({ kind: 'outcome', body: { effect: request.id, now, error } })
     else {
       const ruled = request.kind === 'approve' ? ruledDecision(policyOf(live), request.input) : undefined
       if (ruled) drafts.push(outcomeOf(request.id, now, ruled))
@@ -166,8 +175,20 @@ function isOfOrigin({ state, tools }: Live, seq: number, { tool }: Intent): bool
   return tools.get(tool.name)?.spec.access !== 'read'
 }
 
-function outcomeError(effect: number, now: number, error: BatonError): Draft {
-  return { kind: 'outcome', body: { effect, now, error: failureOf(error) } }
+function outcomeError(effect: number, now: number, error: BatonError, printed = ''): Draft {
+  return { kind: 'outcome', body: { effect, now, error: withPrinted(failureOf(error), printed) } }
+}
+
+/**
+ * Outcomes of effects that this runner cuts off because it has to let go, and that nobody may begin again: only here it is known what they
+ * had printed. The others are the next runner's.
+ */
+export function cutHere({ state }: Live, cut: readonly Cut[], now: number): Draft[] {
+  return cut.flatMap(({ effect, printed }) =>
+    state.open.get(effect)?.intent.replay === 'never'
+      ? [outcomeError(effect, now, new BatonError('interrupted'), printed)]
+      : [],
+  )
 }
 
 /** Outcomes of effects that had not begun here when Stop came (H10). */

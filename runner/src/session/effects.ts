@@ -8,7 +8,7 @@ import { readModelSaid, textsOf } from '@baton/shared/view/results.ts'
 import { happened } from '../happenings.ts'
 import { bounded } from '../tools/text.ts'
 import { unstored, type Draft } from './journal.ts'
-import { failureOf, waitUntil, type Performed } from './perform.ts'
+import { failureOf, waitUntil, withPrinted, type Performed } from './perform.ts'
 
 /** A result longer than this goes into a blob. */
 const INLINE_BYTES = 32 << 10
@@ -22,6 +22,19 @@ interface Running {
   waits: boolean
   /** It may change the files. */
   changes: boolean
+  printed: () => string
+}
+
+/** An effect that the runner cut off, and head and tail of what it had printed by then. */
+export interface Cut {
+  effect: number
+  printed: string
+}
+
+interface StartOptions {
+  after?: () => Promise<Draft[]>
+  not_before?: number
+  printed?: () => string
 }
 
 /** How an effect ended: its outcome, and what is to be written before it. */
@@ -56,17 +69,19 @@ export class Effects {
 
   /**
    * Starts an effect whose intent is durable (I3). `after`, of one that may change the files, gives what must be written together
-   * with the outcome; `not_before`, in milliseconds since 1970, lets it wait first.
+   * with the outcome; `not_before`, in milliseconds since 1970, lets it wait first; `printed` gives what it has put out so far.
    */
   start(
     effect: number,
     kind: string,
     perform: (signal: AbortSignal) => Promise<Performed>,
-    { after, not_before = 0 }: { after?: () => Promise<Draft[]>; not_before?: number } = {},
+    { after, not_before = 0, printed = () => '' }: StartOptions = {},
   ): void {
     if (this.#isOver) return
     const controller = new AbortController()
-    const running: Running = { kind, controller, waits: kind === 'sleep', changes: after !== undefined }
+    const running: Running = {
+      ...{ kind, controller, waits: kind === 'sleep', changes: after !== undefined, printed },
+    }
     this.#running.set(effect, running)
     const began = performance.now()
     const run = async (): Promise<void> => {
@@ -79,7 +94,9 @@ export class Effects {
         }
         return perform(signal)
       }
-      const performed = await waitThenPerform().catch((error: unknown) => ({ error: failureOf(error) }))
+      const performed = await waitThenPerform().catch((error: unknown) => ({
+        error: withPrinted(failureOf(error), printed()),
+      }))
       // Cut off: another runner decides by the replay policy what becomes of it.
       if (this.#running.get(effect) !== running) return
       // Whatever becomes of the files, the effect has happened: its result must not be lost.
@@ -119,12 +136,12 @@ export class Effects {
     return waiting.map(([effect]) => effect)
   }
 
-  /** The runner lets go: processes die, and no outcome is written here. Returns how many were cut off. */
-  cut(): number {
-    const running = [...this.#running.values()]
+  /** The runner lets go: processes die, and nothing ends here any more. Returns what was cut off. */
+  cut(): Cut[] {
+    const running = [...this.#running]
     this.#running.clear()
-    for (const { controller } of running) controller.abort(new BatonError('interrupted'))
-    return running.length
+    for (const [, { controller }] of running) controller.abort(new BatonError('interrupted'))
+    return running.map(([effect, { printed }]) => ({ effect, printed: printed() }))
   }
 }
 

@@ -1,5 +1,6 @@
 /** A session that is asked to leave: why and where to, what it still waits for, and then its last steps here. */
 import type { Placement } from '@baton/shared/protocol.ts'
+import { cutHere } from './asks.ts'
 import type { Departure } from './departure.ts'
 import type { Effects } from './effects.ts'
 import type { Draft } from './journal.ts'
@@ -65,10 +66,11 @@ export async function advanceLeave(live: Live, leave: Leaving, hands: LeaveHands
   // In a hurry the files are stored while a model still answers: it does not change them.
   if (!leave.files && (waits.length === 0 || (leave.turns && !waits.includes('tool')))) {
     const cutsTool = effects.kinds.includes('tool')
-    if (waits.length === 0) effects.cut()
     // The files first, while the guest may still compute: the time in which it runs nowhere gets shorter.
+    const cut = waits.length === 0 ? effects.cut() : []
     leave.files = storeFiles(live, hands.device, cutsTool, leave.turns)
     hands.storing(leave.files)
+    await hands.append(cutHere(live, cut, Date.now()))
   }
   if (waits.length > 0) {
     hands.wakeIn(left_ms)
@@ -77,7 +79,7 @@ export async function advanceLeave(live: Live, leave: Leaving, hands: LeaveHands
     await hands.append([{ kind: 'event', body: { type: 'moving', data: { to: leave.label ?? '', waits } } }])
     return
   }
-  effects.cut()
+  await hands.append(cutHere(live, effects.cut(), Date.now()))
   if (!leave.stored) return
   if (hands.isBusy()) {
     live.harness.interrupt()

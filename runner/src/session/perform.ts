@@ -27,6 +27,12 @@ export function failureOf(error: unknown): EffectError {
   return { code: 'internal', message: explain(error) }
 }
 
+/** An error of an effect that was ended in its middle keeps what that had printed. */
+export function withPrinted(error: EffectError, printed: string): EffectError {
+  const isCut = error.code === 'stopped' || error.code === 'interrupted'
+  return isCut && printed !== '' ? { ...error, printed } : error
+}
+
 export async function performLlm(
   model: Model,
   input: LlmInput,

@@ -2,7 +2,7 @@
 import { callDigest } from '@baton/shared/digest.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { ApproveInput, ApproveResult, Mode, ToolInput, ToolSpec } from '@baton/shared/guest.ts'
-import type { Rule } from '@baton/shared/journal.ts'
+import type { Allowance, Rule } from '@baton/shared/journal.ts'
 import { rulingOf, ruleWords, type Ruling } from '@baton/shared/permissions.ts'
 import type { Tool } from '../tools/tool.ts'
 
@@ -52,6 +52,23 @@ export function objectionToCall(
   if (ruling.permission === 'deny') return new BatonError('not-allowed', `(${name}: ${why(ruling)})`)
   const digest = approval === undefined ? undefined : approvals.get(approval)
   return digest === callDigest(name, input) ? undefined : new BatonError('not-approved', `(${name})`)
+}
+
+/** Rules of one call that are named; a command line may need more. */
+const NAMED_MAX = 8
+
+/** The rules, or else the mode, by which a call runs that no person was asked for; undefined: a person was, or it only looks. */
+export function allowanceOf(
+  policy: Policy,
+  { name, input, approval }: ToolInput,
+  approvals: ReadonlyMap<number, string>,
+): Allowance | undefined {
+  const tool = policy.tools.get(name)
+  if (!tool || (approval !== undefined && approvals.has(approval))) return undefined
+  const { permission, through = [] } = rulingOn(tool, input, policy)
+  if (permission !== 'allow') return undefined
+  if (through.length > 0) return { rules: through.slice(0, NAMED_MAX) }
+  return tool.spec.access === 'read' ? undefined : { mode: policy.mode }
 }
 
 /** The decision that mode and rules make by themselves; undefined: a person has to. */

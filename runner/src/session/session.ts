@@ -21,6 +21,7 @@ import { advanceLeave, begun, type Leave, type LeaveHands, type Leaving } from '
 import { listens, nextOf, takeNext, type Live } from './live.ts'
 import { Mailbox } from './mailbox.ts'
 import { restore, start, type Opening } from './opening.ts'
+import { objectionsTo } from './objections.ts'
 import type { Ending, Lease, SessionOptions } from './options.ts'
 import { Rest } from './rest.ts'
 import { retryOf } from './retry.ts'
@@ -281,7 +282,7 @@ export class Session {
       carryAsks(live)
       return
     }
-    const { drafts, fresh } = sortAsks(live, Date.now())
+    const { drafts, fresh } = sortAsks(live, Date.now(), await objectionsTo(live))
     if (drafts.length === 0) return
     const waits = fresh.every((request) => request.kind === 'prompt' || request.kind === 'approve')
     const due = fresh.some((request) => request.kind === 'llm') || (waits && this.#effects.size === 0)

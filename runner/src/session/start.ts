@@ -5,12 +5,16 @@ import { policyOf } from './asks.ts'
 import type { Draft } from './journal.ts'
 import type { Effects } from './effects.ts'
 import type { Live } from './live.ts'
+import { HeadAndTail } from '../tools/text.ts'
 import type { SessionOptions } from './options.ts'
 import { NewestOutput, Partial } from './partial.ts'
 import { performLlm, performTool, type Performed } from './perform.ts'
 import { objectionToWay } from './permissions.ts'
 import { unlessAborted } from './steady.ts'
 import { intentOf, requestOf, type AwaitedRequest } from './requests.ts'
+
+/** Of what a command that is cut off had printed; with its worst bytes as JSON well within an entry. */
+const PRINTED_CHARS = 8_000
 
 export interface Starting {
   options: SessionOptions
@@ -39,8 +43,11 @@ export async function startEffect(
   if (request.kind === 'llm' && !messages) return 'needs-resend'
   if (mayChange(live, request) && starting.effects.areChanging) return 'not-now'
   if (attempt === 'again') {
-    const { replay, attempt: last, repeated = 0 } = open.intent
-    const body = { ...intentOf(request, replay, last + 1, Date.now()), repeated: repeated + 1 }
+    const { replay, attempt: last, repeated = 0, allowed } = open.intent
+    const body = {
+      ...intentOf(request, replay, last + 1, Date.now()),
+      ...{ repeated: repeated + 1, ...(allowed ? { allowed } : {}) },
+    }
     await starting.append([{ kind: 'intent', body }])
   }
   perform(live, request, messages ?? [], starting)
@@ -78,11 +85,15 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
       const tool = live.tools.get(request.input.name)
       const partial = new Partial(options.link, lease, id)
       const output = new NewestOutput((text) => partial.update(text))
+      const printed = new HeadAndTail(PRINTED_CHARS)
       const run = async (signal: AbortSignal): Promise<Performed> => {
         if (!tool) throw new BatonError('unknown-tool', `(${request.input.name} is not on this runner)`)
         const { root, inPlace = false, stay, ready } = await live.workspace
         await unlessAborted(signal, ready ?? Promise.resolve([]))
-        const onOutput = (text: string): void => output.add(text)
+        const onOutput = (text: string): void => {
+          output.add(text)
+          printed.add(text)
+        }
         const context = {
           ...{ root, inPlace, signal, readFiles: live.readFiles, onOutput },
           objectionTo: (other: ToolInput['input']) => objectionToWay(policyOf(live), request.input, other),
@@ -96,7 +107,10 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
         const draft = workspace && (await live.checkpoints.store(workspace))
         return draft ? [draft] : []
       }
-      effects.start(id, 'tool', run, mayChange(live, request) ? { after } : {})
+      effects.start(id, 'tool', run, {
+        ...(mayChange(live, request) ? { after } : {}),
+        printed: () => printed.toString().toWellFormed(),
+      })
       return
     }
     case 'sleep': {

@@ -5,11 +5,12 @@ import { defineTool, Refusal } from './define.ts'
 import { commandEnvironment } from './environment.ts'
 import { runGroup, type GroupEnd } from './process-group.ts'
 import { HeadAndTail } from './text.ts'
-import type { ToolAnswer, ToolContext } from './tool.ts'
+import type { CallPlace, ToolAnswer, ToolContext } from './tool.ts'
 
 const TIMEOUT_MS = 120_000
 const TIMEOUT_MS_MAX = 600_000
 const FLOOD_BYTES = 64 << 20
+const NO_JOBS = 'There are no background jobs here: run it without background.'
 
 const Input = v.strictObject({
   command: v.pipe(v.string(), v.minLength(1), v.description('The command line, run by bash.')),
@@ -45,18 +46,23 @@ Use read, write, edit, glob and grep instead of cat, sed, find and grep where th
   replay: 'never',
   access: 'run',
   input: Input,
-  async run({ command, timeout_ms, background = false }, context) {
+  check({ command, timeout_ms, background = false }, place) {
     if (command.includes('\0'))
       throw new Refusal("The command contains a NUL character. Use $'\\0' or printf instead.")
     if (!command.isWellFormed())
       throw new Refusal('The command contains half of a surrogate pair (a broken emoji). Send it without.')
+    if (background && timeout_ms !== undefined)
+      throw new Refusal('A job has no time-out: leave out timeout_ms, or background.')
+    if (!place) return
+    if (background && !place.stay?.jobs) throw new Refusal(NO_JOBS)
+    enclosed(place, 'true', [])
+  },
+  async run({ command, timeout_ms, background = false }, context) {
     if (!existsSync(context.root)) throw new BatonError('workspace-missing', context.root)
     // Both streams through one pipe keep their order. The outer shell is replaced by the inner one.
     const args = ['-c', 'exec bash -c "$0" 2>&1', command]
     const how = enclosed(context, 'bash', args)
     if (!background) return runNow(how, timeout_ms ?? TIMEOUT_MS, context)
-    if (timeout_ms !== undefined)
-      throw new Refusal('A job has no time-out: leave out timeout_ms, or background.')
     return startJob(command, how, context)
   },
 })
@@ -67,7 +73,7 @@ interface How {
 }
 
 /** Throws Refusal when a sandbox is wanted and not there: a command never runs without it instead. */
-function enclosed({ stay }: ToolContext, program: string, args: string[]): How {
+function enclosed({ stay }: CallPlace, program: string, args: string[]): How {
   try {
     return stay?.enclosure?.wrap(program, args) ?? { program, args }
   } catch (error) {
@@ -107,7 +113,7 @@ async function runNow(how: How, timeout_ms: number, context: ToolContext): Promi
 
 function startJob(command: string, how: How, context: ToolContext): ToolAnswer {
   const { root, stay } = context
-  if (!stay?.jobs) throw new Refusal('There are no background jobs here: run it without background.')
+  if (!stay?.jobs) throw new Refusal(NO_JOBS)
   const job = stay.jobs.start(command, { ...how, cwd: root, env: environmentOf(context) })
   if (!job) throw new Refusal('Too many jobs are running. Stop one with the tool job first.', 'too-many')
   const text = `Started in the background as ${job.id}. Look at its output with the tool job. It ends when it is stopped or the session leaves this machine.`

@@ -21,6 +21,12 @@ To make a new file use write.`,
     new_string: v.pipe(v.string(), v.description('What to put in its place. Empty: remove it.')),
     replace_all: v.optional(v.pipe(v.boolean(), v.description('Replace every occurrence. Default false.'))),
   }),
+  async check({ path, old_string, new_string }, place) {
+    if (old_string === new_string)
+      throw new Refusal('old_string and new_string are equal: nothing to change.')
+    encode(new_string, 'new_string')
+    if (place) await filesOf(place).place(path, 'write')
+  },
   async run(input, context) {
     const files = filesOf(context)
     return files.change(() => replaceIn(input, files, context))
@@ -39,8 +45,6 @@ async function replaceIn(
   files: SessionFiles,
   context: ToolContext,
 ): Promise<ToolAnswer> {
-  if (old_string === new_string) throw new Refusal('old_string and new_string are equal: nothing to change.')
-  encode(new_string, 'new_string')
   const place = await files.place(path, 'write')
   const found = await files.read(place)
   if (!found) throw new Refusal(`There is no file ${place.shown}. Find it with glob.`)

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { BatonError } from '@baton/shared/errors.ts'
 import { defineTool, Refusal } from './define.ts'
 import { markdownOf } from './html.ts'
-import { get, type Got } from './http.ts'
+import { get, reachable, type Got } from './http.ts'
 import { pictureOf, pictureType } from './pictures.ts'
 import { bounded, RESULT_CHARS } from './text.ts'
 import type { ToolAnswer } from './tool.ts'
@@ -29,6 +29,9 @@ Nothing of the person goes along: no cookies, no passwords. Addresses of this ma
       v.pipe(v.boolean(), v.description('Return a page as the HTML that it is. Default false.')),
     ),
   }),
+  check({ url }, place) {
+    reachable(url, place?.stay?.fetchAllowed)
+  },
   async run({ url, raw = false }, context) {
     const limit = AbortSignal.timeout(TIMEOUT_MS)
     const signal = AbortSignal.any([context.signal, limit])

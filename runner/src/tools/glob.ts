@@ -20,6 +20,9 @@ Examples: src/**/*.ts, **/*.{md,txt}, package.json. A pattern without a slash ma
       ),
     ),
   }),
+  async check({ path = '.' }, place) {
+    if (place) await filesOf(place).place(path, 'read')
+  },
   async run({ pattern, path = '.' }, context) {
     const own = filesOf(context)
     const folder = await own.place(path, 'read')

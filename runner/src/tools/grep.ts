@@ -36,10 +36,13 @@ Narrow it with path and glob. Set files_only to get only the paths of files with
       ),
     ),
   }),
-  async run(input, context) {
-    if (input.pattern.includes('\n') || input.pattern.includes('\0')) {
+  async check({ pattern, path = '.' }, place) {
+    if (pattern.includes('\n') || pattern.includes('\0')) {
       throw new Refusal('A pattern matches within one line: give it without line breaks and NUL.')
     }
+    if (place) await filesOf(place).place(path, 'read')
+  },
+  async run(input, context) {
     const files = filesOf(context)
     const place = await files.place(input.path ?? '.', 'read')
     const { lines, cut } = await files.search(input, place, context.signal)

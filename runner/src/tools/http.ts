@@ -57,6 +57,18 @@ export async function get(from: string, options: GetOptions): Promise<Got> {
   }
 }
 
+/** Throws Refusal for what is no address, and for one that names a closed network. `allowed` absent: not known yet, so it may be open. */
+export function reachable(text: string, allowed: readonly string[] | undefined): void {
+  const url = parseUrl(text)
+  if (allowed && isClosed(url, isAllowed(url, allowed))) throw notPublic(url)
+}
+
+/** Only of a literal address; a name is looked up when it is used. */
+function isClosed({ hostname }: URL, open: boolean): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return isIP(host) !== 0 && !open && !isPublic(host)
+}
+
 function parseUrl(text: string, base?: URL): URL {
   const url = URL.parse(text, base?.href)
   if (!url) throw new Refusal(`${text} is not an address. Give it whole, with https://.`)
@@ -69,9 +81,8 @@ function parseUrl(text: string, base?: URL): URL {
 
 function send(url: URL, { allowed, accept, signal }: GetOptions): Promise<IncomingMessage> {
   const open = isAllowed(url, allowed)
-  const host = url.hostname.replace(/^\[|\]$/g, '')
   // A literal address is not looked up.
-  if (isIP(host) !== 0 && !open && !isPublic(host)) throw notPublic(url)
+  if (isClosed(url, open)) throw notPublic(url)
   const checked: LookupFunction = (name, options, callback) => {
     lookup(name, { ...options, all: true }, (error, found) => {
       if (error) return callback(error, '', 0)

@@ -42,11 +42,14 @@ Jobs end when the session leaves this machine, because it is moved, rests for lo
       ),
     ),
   }),
+  check({ action, id }, place) {
+    if (place && !place.stay?.jobs) throw new Refusal('There are no background jobs here.')
+    if (id === undefined && action !== 'status') throw new Refusal(`Which job? Give its id to ${action} it.`)
+  },
   async run({ action, id, offset, wait_ms = 0 }, context) {
     const jobs = context.stay?.jobs
     if (!jobs) throw new Refusal('There are no background jobs here.')
     if (id === undefined) {
-      if (action !== 'status') throw new Refusal(`Which job? Give its id to ${action} it.`)
       const all = jobs.list()
       return { text: all.map(sentence).join('\n') || NO_JOBS, is_error: false }
     }

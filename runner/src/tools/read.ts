@@ -22,6 +22,9 @@ Folders are listed with glob. Other binary files are refused.`,
     offset: v.optional(v.pipe(position, v.description('First line to return, counted from 1. Default 1.'))),
     limit: v.optional(v.pipe(position, v.description(`How many lines. Default and at most ${LINES}.`))),
   }),
+  async check({ path }, place) {
+    if (place) await filesOf(place).place(path, 'read')
+  },
   async run({ path, offset = 1, limit = LINES }, context) {
     const files = filesOf(context)
     const place = await files.place(path, 'read')

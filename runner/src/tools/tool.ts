@@ -1,5 +1,5 @@
 /** What a tool is to the runner: a spec for the model, and the hands that perform it. */
-import type { ImageRef, Json, ToolResult, ToolSpec } from '@baton/shared/guest.ts'
+import type { EffectError, ImageRef, Json, ToolResult, ToolSpec } from '@baton/shared/guest.ts'
 import type { Stay } from './stay.ts'
 
 export interface ToolContext {
@@ -25,6 +25,9 @@ export interface ToolContext {
   stay?: Stay
 }
 
+/** Where a call would be done. */
+export type CallPlace = Pick<ToolContext, 'root' | 'stay'>
+
 export interface Picture {
   media_type: ImageRef['media_type']
   bytes: Uint8Array
@@ -42,6 +45,11 @@ export interface Tool {
    * do: it may only end what was allowed before.
    */
   changes?: (input: Record<string, Json>) => boolean
+  /**
+   * Why a call can't be done, whatever is done before it: nobody need be asked for it. Looks, and changes nothing. `place` is absent while
+   * the files are on their way. `execute` refuses the same.
+   */
+  objection?: (input: Record<string, Json>, place?: CallPlace) => Promise<EffectError | undefined>
   /**
    * Performs one call. Whatever the model can mend (a bad input, a missing file, a failing command) is a result with
    * `is_error`; only what it can't mend throws: BatonError `stopped` when the signal ended it, `disk-full`,

@@ -18,6 +18,10 @@ A file that changed since you read it is not replaced; read it again first.`,
     path: v.pipe(v.string(), v.minLength(1), v.description('File, relative to the root of the workspace.')),
     content: v.pipe(v.string(), v.description('The whole new content.')),
   }),
+  async check({ path, content }, place) {
+    encode(content, 'content')
+    if (place) await filesOf(place).place(path, 'write')
+  },
   async run({ path, content }, context) {
     const files = filesOf(context)
     const place = await files.place(path, 'write')

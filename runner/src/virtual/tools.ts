@@ -53,13 +53,15 @@ A command that is ended, by its time-out say, leaves the files as they were.`,
         ),
       ),
     }),
-    async run({ command, timeout_ms = TIMEOUT_MS }, { stay, signal, onOutput }) {
-      const files = stay?.files
-      if (!(files instanceof VirtualFiles)) throw new BatonError('internal', '(no files in this session)')
+    check({ command }) {
       if (command.includes('\0') || !command.isWellFormed())
         throw new Refusal(
           'The command contains a NUL character or half of a surrogate pair. Send it without.',
         )
+    },
+    async run({ command, timeout_ms = TIMEOUT_MS }, { stay, signal, onOutput }) {
+      const files = stay?.files
+      if (!(files instanceof VirtualFiles)) throw new BatonError('internal', '(no files in this session)')
       const ran = await files.change(() => files.run(command, timeout_ms, signal))
       const answer = answerOf(ran, timeout_ms)
       onOutput?.(answer.text)

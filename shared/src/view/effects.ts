@@ -4,6 +4,7 @@ import type { Intent, Outcome } from '../journal.ts'
 import { targetOf } from './call.ts'
 import type { TextItem, ThoughtItem, ToolItem } from './items.ts'
 import type { Draft, OpenEffect, Retrying } from './model.ts'
+import { repeatedWords } from './words.ts'
 import { readApproval, readModelSaid, readToolResult, type Said } from './results.ts'
 
 export function intent(draft: Draft, body: Intent, seq: number, at: number): void {
@@ -40,12 +41,14 @@ export function intent(draft: Draft, body: Intent, seq: number, at: number): voi
     open.item = draft.items.push(item) - 1
   } else if (body.kind === 'tool' && body.tool) {
     const { name, input, approval } = body.tool
+    const allowed = body.allowed === undefined ? {} : { allowed: body.allowed }
     // One line for a call and its approval.
     const waiting = approval === undefined ? undefined : draft.granted.get(approval)
     if (approval !== undefined && waiting !== undefined) {
       draft.granted.delete(approval)
       open.item = afterHandoff(draft, waiting)
       change(draft, open.item, {
+        ...allowed,
         state: 'running',
         effect: body.effect,
         started_at: at,
@@ -58,6 +61,7 @@ export function intent(draft: Draft, body: Intent, seq: number, at: number): voi
         at,
         name,
         input,
+        ...allowed,
         state: 'running',
         effect: body.effect,
         started_at: at,
@@ -131,6 +135,7 @@ function modelOutcome(draft: Draft, open: OpenEffect, body: Outcome, seq: number
     if (partial !== '')
       saidBeforeStop(draft, open, { kind: 'text', id: `${id}p`, at, text: partial, repeated })
     const { code, message } = body.error
+    if (partial === '') askedAgain(draft, id, at, repeated)
     if (code !== 'stopped') draft.items.push({ kind: 'event', id, at, tone: 'error', text: message, code })
     return
   }
@@ -140,9 +145,18 @@ function modelOutcome(draft: Draft, open: OpenEffect, body: Outcome, seq: number
     // Without an end the beginning is all of it: what made the answer long is a call, and that has an item of its own.
     if (blob.tail !== '') draft.items.push({ kind: 'text', id, at, text: '', blob, repeated })
     else if (blob.head !== '') draft.items.push({ kind: 'text', id, at, text: blob.head, repeated })
+    else askedAgain(draft, id, at, repeated)
     return
   }
-  draft.items.push(...saidItems(readModelSaid(body.result), id, at, repeated))
+  const said = readModelSaid(body.result)
+  draft.items.push(...saidItems(said, id, at, repeated))
+  if (!said.some(({ as }) => as === 'text')) askedAgain(draft, id, at, repeated)
+}
+
+/** An answer without words of its own, say only a call: what it cost more is told all the same. */
+function askedAgain(draft: Draft, id: string, at: number, repeated: number): void {
+  if (repeated === 0) return
+  draft.items.push({ kind: 'event', id: `${id}r`, at, tone: 'quiet', text: repeatedWords(repeated) })
 }
 
 /** The requests that were asked again are told once, with the first text. */

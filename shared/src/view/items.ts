@@ -1,5 +1,6 @@
 /** What a transcript is made of. One item is one thing that a person sees. */
-import type { ImageRef, Json } from '../guest.ts'
+import type { EffectError, ImageRef, Json } from '../guest.ts'
+import type { Allowance } from '../journal.ts'
 
 /** A result too long for its entry; the whole is fetched on demand. */
 export interface BlobRef {
@@ -71,7 +72,9 @@ export interface ToolItem extends Base {
   duration_ms?: number
   result?: ToolResultView
   blob?: BlobRef
-  error?: { code: string; message: string }
+  error?: EffectError
+  /** The rules, or else the mode, that allowed it; absent: a person was asked, or it only looks. */
+  allowed?: Allowance
 }
 
 /** `back`: the same runner, after its lease had expired. */

@@ -1,6 +1,7 @@
 /** Words that are the same wherever a session is shown. Pure. */
 import { ATTEMPTS_MAX } from '../backoff.ts'
 import { ERRORS, isErrorCode } from '../errors.ts'
+import type { Allowance } from '../journal.ts'
 import type { EventItem, Handoff } from './items.ts'
 import type { Moving, Retrying } from './transcript.ts'
 import { duration, size } from './units.ts'
@@ -35,6 +36,18 @@ export function retryWords({ attempt, message, from }: Retrying, now: number): s
   const why = message.trim().replace(/\.$/, '')
   const wait_s = Math.ceil((from - now) / 1000)
   return `${why}: attempt ${attempt} of ${ATTEMPTS_MAX}${wait_s > 0 ? `, in ${wait_s} s` : ''}`
+}
+
+/** `rule "bash: git status"`, `mode edit`: by what a call was allowed that nobody was asked for. */
+export function allowanceWords({ mode, rules = [] }: Allowance): string {
+  if (rules.length === 0) return `mode ${mode ?? 'unknown'}`
+  const named = rules.map(({ tool, prefix }) => `"${prefix === undefined ? tool : `${tool}: ${prefix}`}"`)
+  return `${rules.length === 1 ? 'rule' : 'rules'} ${named.join(', ')}`
+}
+
+/** Of a model's answer: how often it had been asked for before, in vain, because a move or a lost runner cut that off. */
+export function repeatedWords(repeated: number): string {
+  return `${repeated === 1 ? 'One request was' : `${repeated} requests were`} cut off and asked again.`
 }
 
 /** What to do about an error: as the agent says, else as the table of errors does; empty when its text says it, or nobody knows. */

@@ -4,7 +4,7 @@ import { callBody, revealed, targetOf, verbOf } from '@baton/shared/view/call.ts
 import { diffLines } from '@baton/shared/view/diff.ts'
 import type { Item, TextItem, ThoughtItem, ToolItem } from '@baton/shared/view/items.ts'
 import { duration, size } from '@baton/shared/view/units.ts'
-import { handoffWords } from '@baton/shared/view/words.ts'
+import { allowanceWords, handoffWords, repeatedWords } from '@baton/shared/view/words.ts'
 import { markdownLines } from '../term/markdown.ts'
 import { clean, cleanLine, cutLine, lineWidth, wrap, type Line, type Span } from '../term/text.ts'
 
@@ -66,10 +66,7 @@ function textLines(item: TextItem, { width, whole }: RowContext): Line[] {
   const text = item.blob
     ? (whole ?? `${item.blob.head}\n\n… (${size(item.blob.bytes)}; open it to read all)`)
     : item.text
-  const again =
-    item.repeated === 0
-      ? []
-      : [[{ text: `· ${item.repeated} requests were cut off and asked again.`, as: 'dim' }]]
+  const again = item.repeated === 0 ? [] : [[{ text: `· ${repeatedWords(item.repeated)}`, as: 'dim' }]]
   return [...markdownLines(text, width), ...again]
 }
 
@@ -111,6 +108,15 @@ function toolLines(item: ToolItem, context: RowContext): Line[] {
   return [
     headLine(head, width),
     ...callLines(item.name, item.input, width, INDENT),
+    ...(item.allowed
+      ? prefixed(
+          cleanLine(`Allowed by ${allowanceWords(item.allowed)}; nobody was asked.`),
+          'dim',
+          width,
+          INDENT,
+          INDENT,
+        )
+      : []),
     ...resultLines(item, context),
   ]
 }
@@ -144,12 +150,19 @@ function aboutTool({ state, attempt, duration_ms, result, error, approval }: Too
 }
 
 function resultLines(item: ToolItem, { width, whole, live }: RowContext): Line[] {
-  if (item.error) return prefixed(clean(item.error.message), 'red', width, INDENT, INDENT)
-  const { blob } = item
+  const { blob, error } = item
+  if (error) {
+    const told = prefixed(clean(error.message), 'red', width, INDENT, INDENT)
+    return [...told, ...(error.printed === undefined ? [] : outputLines(error.printed, width))]
+  }
   const text =
     whole ??
     item.result?.text ??
     (blob ? [blob.head, blob.tail].filter(Boolean).join(`\n… (${size(blob.bytes)}) …\n`) : (live ?? ''))
+  return outputLines(text, width)
+}
+
+function outputLines(text: string, width: number): Line[] {
   const lines = clean(text).trimEnd().split('\n')
   const shown = lines.slice(0, OPEN_LINES_MAX)
   const more = lines.length - shown.length

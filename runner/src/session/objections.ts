@@ -1,0 +1,60 @@
+/** Calls that a person would be asked for in vain: what stands against them is told at once. */
+import { BatonError } from '@baton/shared/errors.ts'
+import type { ApproveInput, EffectError, ToolInput } from '@baton/shared/guest.ts'
+import { objectionToLinks } from '../tools/links.ts'
+import type { CallPlace } from '../tools/tool.ts'
+import { policyOf } from './asks.ts'
+import type { Live } from './live.ts'
+import { failureOf } from './perform.ts'
+import { objectionToWay, ruledDecision } from './permissions.ts'
+
+/** A check may be a person's own code (a schema in a config): one that takes longer is left to the call. */
+const CHECK_MS = 1_000
+
+/**
+ * Of what the guest asks approval for just now: why the call could not be done though it were approved, by effect. Nothing is said of what
+ * other calls may change before it, nor of what mode and rules decide by themselves.
+ */
+export async function objectionsTo(live: Live): Promise<Map<number, EffectError>> {
+  const found = new Map<number, EffectError>()
+  for (const ask of live.pause.asked) {
+    if (ask.kind !== 'approve' || live.state.digests.has(ask.id)) continue
+    if (ruledDecision(policyOf(live), ask.input)) continue
+    const objection = await within(CHECK_MS, objectionTo(live, ask.input))
+    if (objection) found.set(ask.id, objection)
+  }
+  return found
+}
+
+async function objectionTo(live: Live, call: ApproveInput): Promise<EffectError | undefined> {
+  const { name, input } = call
+  const tool = live.tools.get(name)
+  if (!tool) {
+    // A name that is no tool's at all is of the agent's own, a plan say.
+    const isKnown = live.start.tools.some((spec) => spec.name === name)
+    return isKnown ? failureOf(new BatonError('unknown-tool', `(${name} is not on this runner)`)) : undefined
+  }
+  const place = placeOf(live)
+  const objection = await tool.objection?.(input, place)
+  if (objection || !place) return objection
+  const way = (other: ToolInput['input']): string | undefined => objectionToWay(policyOf(live), call, other)
+  const leads = await objectionToLinks(input, { ...place, objectionTo: way })
+  return leads === undefined ? undefined : { code: 'not-allowed', message: leads }
+}
+
+function placeOf({ here }: Live): CallPlace | undefined {
+  return here && { root: here.root, ...(here.stay ? { stay: here.stay } : {}) }
+}
+
+/** Undefined also when it took too long or failed: the call itself will tell. */
+async function within<T>(ms: number, work: Promise<T | undefined>): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), ms)))
+  try {
+    return await Promise.race([work, late])
+  } catch {
+    return undefined
+  } finally {
+    clearTimeout(timer)
+  }
+}
