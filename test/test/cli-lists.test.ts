@@ -50,7 +50,7 @@ describe('runners', () => {
       { name: 'cloud-2', here: false, state: 'online', pools: ['cloud'], held: 0, capacity: 3, sessions: [] },
     ])
     expect(await here('runners')).toMatch(
-      /^laptop \(here\) +online +\w.* 1 of 4 .*\n {2}\w{8} {2}\w+ +test$/m,
+      /^laptop \(here\) +online +\w.* 1 of 4 .*\n {2}[\w-]{8} {2}\w+ +test$/m,
     )
     const gone = await cluster.runner('gone')
     await gone.process.stop('SIGTERM')
