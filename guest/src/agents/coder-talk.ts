@@ -51,6 +51,11 @@ export class Talk {
     return this.#talk.messages
   }
 
+  /** How many messages there are. */
+  get length(): number {
+    return this.#talk.length
+  }
+
   get window(): number {
     return this.#window
   }
@@ -59,7 +64,7 @@ export class Talk {
   get tokens(): number {
     const { tokens, messages } = this.#measured
     const known = tokens > 0 ? tokens : Math.ceil(JSON.stringify(this.#currentFrame()).length / 4)
-    return known + tokensOf(this.messages.slice(messages))
+    return known + tokensOf(this.#talk.since(messages))
   }
 
   /** How many tokens it may have before it is compacted. */
@@ -81,14 +86,14 @@ export class Talk {
 
   /** Adds what is said to the model. Two user messages in a row are allowed; calls without an answer are not. */
   addUser(content: Block[]): void {
-    this.#talk.append({ role: 'user', content: [...unanswered(this.messages, content), ...content] })
+    this.#talk.append({ role: 'user', content: [...unanswered(this.#talk.since(-1), content), ...content] })
   }
 
   addAnswer({ content, usage }: Pick<LlmResult, 'content' | 'usage'>): void {
     this.#talk.append({ role: 'assistant', content })
     const { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens } = usage
     const tokens = input_tokens + cache_read_tokens + cache_write_tokens + output_tokens
-    this.#measured = { tokens, messages: this.messages.length }
+    this.#measured = { tokens, messages: this.length }
   }
 
   /** Asks for the next answer; does not add it. Rejects with EffectFailed. */

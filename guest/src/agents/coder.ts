@@ -38,7 +38,7 @@ class Coder {
     const given = await this.#prompts.next()
     stopping.clear()
     if (given === 'compact') {
-      if (this.#talk.messages.length === 0) emit('note', { message: 'There is nothing to compact yet.' })
+      if (this.#talk.length === 0) emit('note', { message: 'There is nothing to compact yet.' })
       else await this.#told(() => compact(this.#talk, this.#own.todo))
       return
     }

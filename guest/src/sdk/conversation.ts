@@ -7,47 +7,59 @@ import { host } from './host.ts'
 export type LlmOptions = Pick<LlmInput, 'system' | 'own_tools' | 'model' | 'effort' | 'max_tokens'> &
   Partial<Pick<LlmInput, 'tools'>>
 
-/** A conversation with the model, kept in guest memory. Messages can be added, never changed. */
+/**
+ * A conversation with the model, kept in guest memory. Messages can be added, never changed. They are kept as JSON: a text takes a
+ * fraction of the memory that its objects would, and snapshots carry all of it.
+ */
 export class Conversation {
   readonly name: string
-  readonly #messages: Message[] = []
-  /** The digest of the first n messages, for every n. */
-  readonly #digests: string[] = []
-  #handedOver = 0
+  readonly #texts: string[] = []
+  #digest = host().sha256('')
+  #handedOver = { length: 0, digest: this.#digest }
 
   constructor(name: string) {
     this.name = name
-    this.#digests.push(host().sha256(''))
   }
 
+  /** How many messages it has. */
+  get length(): number {
+    return this.#texts.length
+  }
+
+  /** All messages, read anew: a copy. */
   get messages(): readonly Message[] {
-    return this.#messages
+    return this.since(0)
   }
 
   get digest(): string {
-    return this.#digests[this.#messages.length] ?? ''
+    return this.#digest
+  }
+
+  /** The messages after the first so many. Below zero: that many at the end. */
+  since(length: number): Message[] {
+    return this.#texts.slice(length).map((text) => JSON.parse(text) as Message)
   }
 
   append(message: Message): void {
-    this.#digests.push(host().sha256(`${this.digest}\n${JSON.stringify(message)}`))
-    this.#messages.push(message)
+    const text = JSON.stringify(message)
+    this.#digest = host().sha256(`${this.#digest}\n${text}`)
+    this.#texts.push(text)
   }
 
   /** Asks for the model's answer; returns the effect's number. */
   request(options: LlmOptions): number {
-    const input = (prior: number): LlmInput => ({
+    const { length, digest } = this
+    const input = (prior: number, follows: string): LlmInput => ({
       conversation: this.name,
       prior,
-      follows: this.#digests[prior] ?? '',
-      add: this.#messages.slice(prior, length),
+      follows,
+      add: this.#texts.slice(prior, length).map((text) => JSON.parse(text) as Message),
       digest,
       ...{ ...options, tools: options.tools ?? [] },
     })
-    const { length } = this.#messages
-    const { digest } = this
-    const id = ask('llm', input(this.#handedOver))
-    this.#handedOver = length
-    askAgainBy(id, () => ({ id, kind: 'llm', input: input(0) }))
+    const id = ask('llm', input(this.#handedOver.length, this.#handedOver.digest))
+    this.#handedOver = { length, digest }
+    askAgainBy(id, () => ({ id, kind: 'llm', input: input(0, host().sha256('')) }))
     return id
   }
 }
