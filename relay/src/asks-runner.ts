@@ -122,13 +122,13 @@ function argsOf(
   if (consumes && kind !== 'received') {
     throw new BatonError('bad-frame', '(append.entries.consumes: goes with received only)')
   }
+  const { status = '', ...others } = hint ?? {}
   return [
     kind,
-    box.length,
     box,
     blobs.join(' '),
-    hint ? JSON.stringify(hint) : '',
-    hint?.status ?? '',
+    Object.keys(others).length > 0 ? JSON.stringify(others) : '',
+    status,
     consumes?.n ?? '',
     consumes?.id ?? '',
     keeps.join(' '),

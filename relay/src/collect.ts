@@ -22,7 +22,11 @@ export async function collect(
       redis,
       'collect',
       { state, blobs },
-      { account, kind, seq, hashes: [...own, ...keeps].join(' ') },
+      // A snapshot that names what it keeps of earlier ones names all of it.
+      {
+        ...{ account, kind, seq, hashes: [...own, ...keeps].join(' ') },
+        whole: kind === 'snapshot' && keeps.length > 0 ? 1 : 0,
+      },
     )
     if (code !== 'ok' || !forgotten) continue
     await redis.unlink(

@@ -1,5 +1,6 @@
 /** Reading journals and inboxes. Writing is the business of the scripts. */
-import type { Command, CommandKind, Entry, Hint, Placement } from '@baton/shared/protocol.ts'
+import { toHex } from '@baton/shared/bytes.ts'
+import type { Command, CommandKind, Entry, Hint, Placement, Status } from '@baton/shared/protocol.ts'
 import type { Redis } from 'ioredis'
 import { sessionKeys } from './keys.ts'
 
@@ -16,7 +17,18 @@ export interface Page {
   tail: number
 }
 
-const BOX = Buffer.from('box')
+const OF = Buffer.from('of')
+const OF_BYTES = 12
+const HASH_BYTES = 32
+/** By the numbers that lua/prelude.lua writes. */
+const KINDS: readonly (Entry['kind'] | undefined)[] = [
+  undefined,
+  ...(['received', 'intent', 'outcome', 'snapshot', 'checkpoint', 'event', 'lease'] as const),
+]
+const STATUSES: readonly (Status | undefined)[] = [
+  undefined,
+  ...(['running', 'waiting', 'idle', 'moving', 'done', 'failed'] as const),
+]
 
 type StreamItem = [id: string, fields: string[]]
 
@@ -73,8 +85,29 @@ function fieldsOf(list: string[]): Record<string, string> {
   return fields
 }
 
-/** The body is stored as bytes, in `box`; earlier as text, in `body`. */
+/** An entry as lua/prelude.lua writes it. Throws RangeError when it is torn. */
 function entryOf([id, list]: [id: Buffer, fields: Buffer[]]): Entry {
+  const [, box, name, of, , rest] = list
+  if (!box || !of || !name?.equals(OF)) return earlierEntryOf([id, list])
+  const kind = KINDS[of.readUInt8(0)]
+  if (!kind) throw new RangeError(`kind ${of[0]} of an entry`)
+  const status = STATUSES[of.readUInt8(1)]
+  const { hint, ...others } = rest?.length ? (JSON.parse(rest.toString()) as Partial<Entry>) : {}
+  const blobs = Array.from({ length: (of.length - OF_BYTES) / HASH_BYTES }, (_, i) =>
+    toHex(of.subarray(OF_BYTES + i * HASH_BYTES, OF_BYTES + (i + 1) * HASH_BYTES)),
+  )
+  return {
+    ...{ seq: numberOf(id.toString()), epoch: of.readUInt32BE(2), kind, at: of.readUIntBE(6, 6) },
+    ...{ size: box.length, body: box.toString('base64url'), blobs },
+    ...(hint || status ? { hint: { ...(status ? { status } : {}), ...hint } } : {}),
+    ...others,
+  }
+}
+
+const BOX = Buffer.from('box')
+
+/** As older relays wrote it: a field for each, all of them text but `box`; still older ones the body, too, in `body`. */
+function earlierEntryOf([id, list]: [id: Buffer, fields: Buffer[]]): Entry {
   const texts = list.map((value, i) =>
     value.toString(i % 2 === 1 && list[i - 1]?.equals(BOX) ? 'base64url' : 'utf8'),
   )

@@ -30,7 +30,7 @@ export const SCRIPTS = {
   },
   collect: {
     keys: ['state', 'blobs'],
-    args: ['account', 'kind', 'seq', 'hashes'],
+    args: ['account', 'kind', 'seq', 'hashes', 'whole'],
     returns: ['ok', 'known', 'no-session'],
   },
   command: {

@@ -127,14 +127,13 @@ describe('append', () => {
     const [b, c, d] = [await put('b'), await put('c'), await put('d')]
     const look = lookInto(redis)
     const exists = (hash: string): Promise<number> => look.exists(blobKey(sid, hash))
-    // The last one is a whole snapshot again, and keeps those before it.
+    // Each names all that it keeps; the last one is of a session that rests, and keeps nothing of what was before.
     const written = [
       [[base], []],
       [[a], [base]],
       [[b], [base, a]],
       [[c], [base, b]],
-      [[d], [base, c]],
-      [[], [d]],
+      [[d], [base]],
     ]
     for (const [i, [blobs = [], keeps = []]] of written.entries()) {
       await runner.ask('append', append(2 + i, [entry('snapshot', { blobs, keeps })]))
@@ -142,15 +141,33 @@ describe('append', () => {
         async () => (await look.hget(sessionKeys(sid).state, 'snapshot_collected')) === String(2 + i),
         'it was looked at',
       )
-      // The newest two and what they keep.
-      const alive = written.slice(Math.max(0, i - 1), i + 1).flat(2)
+      const alive = [...blobs, ...keeps]
+      const gone = [base, a, b, c, d].slice(0, i + 1).filter((hash) => !alive.includes(hash))
       expect([i, ...(await Promise.all(alive.map(exists)))]).toEqual([i, ...alive.map(() => 1)])
+      for (const hash of gone) await until(async () => (await exists(hash)) === 0, 'it is gone')
     }
-    await until(async () => (await exists(b)) === 0, 'what nobody keeps is gone')
     const { entries: read } = await runner.ask('read', { sid, from: 2 })
     expect(read.map(({ blobs }) => blobs)).toEqual(written.map(([blobs]) => blobs))
     expect(read.some((one) => 'keeps' in one)).toBe(false)
-    expect(await runner.refused('append', append(8, [entry('snapshot', { keeps: [b] })]))).toBe('no-blob')
+    expect(await runner.refused('append', append(7, [entry('snapshot', { keeps: [b] })]))).toBe('no-blob')
+  })
+
+  test('J13: of one write all is looked at, whatever its entries are of', async () => {
+    const put = (name: string): Promise<string> => putBlob(runner, sid, name)
+    const [bundle, files, one, two] = [
+      await put('bundle'),
+      await put('files'),
+      await put('one'),
+      await put('two'),
+    ]
+    const look = lookInto(redis)
+    const checkpoint = entry('checkpoint', { blobs: [files] })
+    await runner.ask('append', append(2, [entry('snapshot', { blobs: [bundle] })]))
+    await runner.ask('append', append(3, [entry('snapshot', { blobs: [one], keeps: [bundle] })]))
+    const lean = entry('snapshot', { blobs: [two], keeps: [bundle] })
+    await runner.ask('append', append(4, [checkpoint, lean]))
+    await until(async () => (await look.exists(blobKey(sid, one))) === 0, 'it is gone')
+    expect(await look.exists(...[bundle, files, two].map((hash) => blobKey(sid, hash)))).toBe(3)
   })
 
   test('I8: a snapshot is in the journal only after the relay has confirmed its bytes by their hash', async () => {

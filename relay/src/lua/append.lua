@@ -14,8 +14,8 @@
 --   first             seq of the first entry
 --   session_channel
 --   account_channel
---   entries...        kind, size, box, blobs (separated by spaces), hint (JSON or ''), status (or ''), n and id of the
---                     consumed command (or '' and ''), blobs that it keeps (like blobs): nine for each entry
+--   entries...        kind, box, blobs (separated by spaces), hint (JSON or '', without the status), status (or ''), n and id
+--                     of the consumed command (or '' and ''), blobs that it keeps (like blobs): eight for each entry
 -- RETURNS
 --   ok seq at
 --   repeated seq at   these very entries are there already: the answer to the first try was lost
@@ -24,7 +24,7 @@
 --   already-consumed n
 --   no-blob hash
 --   no-session
-local HEAD, WIDTH = 7, 9
+local HEAD, WIDTH = 7, 8
 local state = redis.call('HMGET', KEYS[1], 'account', 'holder', 'expires_at', 'epoch', 'seq', 'status', 'bytes',
   'told_at')
 if state[1] ~= ARGV[1] then return { 'no-session' } end
@@ -35,24 +35,28 @@ local first, tail = tonumber(ARGV[5]), tonumber(state[5])
 local last = first + (#ARGV - HEAD) / WIDTH - 1
 if first <= tail and last <= tail then
   local found = redis.call('XRANGE', KEYS[2], string.format('%d-0', first), string.format('%d-0', last))
-  local same = #found == last - first + 1
+  local same, written_at = #found == last - first + 1, now
   for i = 1, #found do
     local fields, base = found[i][2], HEAD + (i - 1) * WIDTH
-    same = same and fields[2] == ARGV[4] and fields[4] == ARGV[base + 1] and fields[10] == ARGV[base + 3]
+    -- One of an older version was not written by who asks now.
+    local at = fields[3] == 'of' and struct.unpack('>I6', fields[4], 7)
+    local of = at and of_entry(ARGV[base + 1], ARGV[base + 5], ARGV[4], at)
+    same = same and of == string.sub(fields[4], 1, 12) and fields[2] == ARGV[base + 2]
+    written_at = at
   end
-  if same then return { 'repeated', last, tonumber(found[#found][2][6]) } end
+  if same then return { 'repeated', last, written_at } end
 end
 if first ~= tail + 1 then return { 'wrong-seq', tail } end
 
 local consumed = {}
 for base = HEAD, #ARGV - 1, WIDTH do
-  for hash in string.gmatch(ARGV[base + 4] .. ' ' .. ARGV[base + 9], '%x+') do
+  for hash in string.gmatch(ARGV[base + 3] .. ' ' .. ARGV[base + 8], '%x+') do
     if redis.call('HEXISTS', KEYS[4], hash) == 0 then return { 'no-blob', hash } end
   end
-  local n = ARGV[base + 7]
+  local n = ARGV[base + 6]
   if n ~= '' then
     local found = redis.call('XRANGE', KEYS[3], n .. '-0', n .. '-0')[1]
-    if consumed[n] or not found or found[2][2] ~= ARGV[base + 8] then return { 'already-consumed', tonumber(n) } end
+    if consumed[n] or not found or found[2][2] ~= ARGV[base + 7] then return { 'already-consumed', tonumber(n) } end
     consumed[n] = true
   end
 end
@@ -60,21 +64,21 @@ end
 local seq, bytes, status, changes = tail, tonumber(state[7]), state[6], {}
 for base = HEAD, #ARGV - 1, WIDTH do
   seq = seq + 1
-  local kind, box, n = ARGV[base + 1], ARGV[base + 3], ARGV[base + 7]
-  local consumes = ''
+  local kind, box, hint, n, rest = ARGV[base + 1], ARGV[base + 2], ARGV[base + 4], ARGV[base + 6], {}
+  if hint ~= '' then rest[1] = '"hint":' .. hint end
   if n ~= '' then
-    consumes = '{"n":' .. n .. ',"id":"' .. ARGV[base + 8] .. '"}'
+    rest[#rest + 1] = '"consumes":{"n":' .. n .. ',"id":"' .. ARGV[base + 7] .. '"}'
     redis.call('XDEL', KEYS[3], n .. '-0')
   end
-  add_entry(KEYS[2], seq, ARGV[4], kind, now, ARGV[base + 2], box, ARGV[base + 4], ARGV[base + 5], consumes, '')
+  add_entry(KEYS[2], seq, ARGV[4], kind, now, box, ARGV[base + 3], ARGV[base + 5], rest)
   bytes = bytes + #box
-  if ARGV[base + 6] ~= '' then status = ARGV[base + 6] end
+  if ARGV[base + 5] ~= '' then status = ARGV[base + 5] end
   if kind == 'snapshot' or kind == 'checkpoint' then
     changes[#changes + 1] = kind
     changes[#changes + 1] = seq
   end
   -- Who alone has the newest files: '' when they are stored.
-  local unstored = string.find(ARGV[base + 5], '"unstored":true', 1, true) and ARGV[3]
+  local unstored = string.find(hint, '"unstored":true', 1, true) and ARGV[3]
   if unstored or kind == 'checkpoint' then
     changes[#changes + 1] = 'unstored'
     changes[#changes + 1] = unstored or ''

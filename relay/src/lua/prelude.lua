@@ -18,16 +18,32 @@ local function has_work(status, inbox, newest, seen)
   return tonumber(newest) > tonumber(seen or 0) and redis.call('XLEN', inbox) > 0
 end
 
--- Writes one entry. All have the same fields in the same order, so that Redis stores the names once a node. `box` is the body as
--- bytes; entries of older versions have it as base64url, in `body`.
-local function add_entry(journal, seq, epoch, kind, at, size, box, blobs, hint, consumes, lease)
-  redis.call('XADD', journal, string.format('%d-0', seq), 'epoch', epoch, 'kind', kind, 'at', at, 'size', size,
-    'box', box, 'blobs', blobs, 'hint', hint, 'consumes', consumes, 'lease', lease)
+-- Entries are many and short: what the relay knows of one is packed. Numbers of kinds and statuses never change.
+--   box    the body, as bytes
+--   of     u8 kind  u8 status of the hint, 0 for none  u32 epoch  u48 at, big-endian; then the hashes of its blobs, 32 bytes each
+--   rest   JSON of what few have: hint (without the status), consumes, lease; or ''
+-- All have the same fields in the same order, so that Redis stores the names once a node. Those of older versions: journal.ts.
+local KINDS = { received = 1, intent = 2, outcome = 3, snapshot = 4, checkpoint = 5, event = 6, lease = 7 }
+local STATUSES = { [''] = 0, running = 1, waiting = 2, idle = 3, moving = 4, done = 5, failed = 6 }
+
+local function of_entry(kind, status, epoch, at)
+  return struct.pack('>BBI4I6', KINDS[kind], STATUSES[status], epoch, at)
+end
+
+-- Writes one entry. `blobs`: hashes, with anything between them. `rest`: a list of members of that JSON.
+local function add_entry(journal, seq, epoch, kind, at, box, blobs, status, rest)
+  local hashes = {}
+  for hash in string.gmatch(blobs, '%x+') do
+    hashes[#hashes + 1] = string.gsub(hash, '%x%x', function(hex) return string.char(tonumber(hex, 16)) end)
+  end
+  redis.call('XADD', journal, string.format('%d-0', seq), 'box', box,
+    'of', of_entry(kind, status, epoch, at) .. table.concat(hashes),
+    'rest', #rest > 0 and '{' .. table.concat(rest, ',') .. '}' or '')
 end
 
 -- Writes a lease entry. `place`: JSON of the place, '' for none.
 local function add_lease_entry(journal, seq, epoch, at, change, holder, place)
   local lease = '{"change":"' .. change .. '","holder":"' .. holder .. '"'
   if place and place ~= '' then lease = lease .. ',"place":' .. place end
-  add_entry(journal, seq, epoch, 'lease', at, 0, '', '', '', '', lease .. '}')
+  add_entry(journal, seq, epoch, 'lease', at, '', '', '', { '"lease":' .. lease .. '}' })
 end
