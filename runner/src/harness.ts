@@ -25,6 +25,13 @@ export interface Snapshot {
   hash: string
 }
 
+export interface SnapshotOptions {
+  /** Relative to the baseline even when a parent is at hand. */
+  full?: boolean
+  /** Full, and as small as it can be made, however long that takes: for a session that rests. */
+  lean?: boolean
+}
+
 export interface Harness {
   /** Fresh guest at its baseline, not started. */
   open(): Promise<SnapshotHeader>
@@ -39,7 +46,7 @@ export interface Harness {
   run(): Promise<Pause>
   /** Asks a running guest to pause at its next loop check. Returns at once; the pending call resolves with the pause. */
   interrupt(): void
-  /** Saves a paused guest. `full`: relative to the baseline even when a parent is at hand. */
-  snapshot(options?: { full?: boolean }): Promise<Snapshot>
+  /** Saves a paused guest. */
+  snapshot(options?: SnapshotOptions): Promise<Snapshot>
   close(): Promise<void>
 }

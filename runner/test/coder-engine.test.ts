@@ -147,3 +147,17 @@ test('I7: coder, cut anywhere and moved each time, asks for the same and ends wi
     expect(cut.hash, `seed ${seed}`).toBe(whole.hash)
   }
 })
+
+test('I7: coder, saved at every rest without what is dead in its memory, asks for the same', () => {
+  let rests = 0
+  const rested = (guest: Guest): { guest: Guest } => {
+    if (guest.state.name !== 'quiescent') return { guest }
+    rests++
+    const fresh = new Guest(options)
+    fresh.restore([guest.snapshot({ lean: true }).bytes])
+    return { guest: fresh }
+  }
+  const whole = play((guest) => ({ guest }))
+  expect(play(rested).world.transcript).toEqual(whole.world.transcript)
+  expect(rests).toBeGreaterThan(20)
+})

@@ -78,7 +78,7 @@ describe('a snapshot', () => {
     }
     const live = { ...parts, toStart: new Map([[3, 'first']]) } as unknown as Live
     expect((await book.snapshotDraft(live)).body).not.toHaveProperty('unstarted')
-    expect((await book.snapshotDraft(live, true)).body).toMatchObject({ unstarted: [3] })
+    expect((await book.snapshotDraft(live, 'leaves')).body).toMatchObject({ unstarted: [3] })
   })
 })
 

@@ -280,6 +280,8 @@ export const SnapshotEntry = v.object({
   /** Effects among them that the runner had not come to when it let go: they count as not begun. */
   unstarted: v.optional(v.array(count)),
   previous: count,
+  /** Of a session that rests: saved with nothing before it but the baseline, which `previous` then names. */
+  lean: v.optional(v.literal(true)),
   /** Approvals given and not used yet. */
   approvals: v.array(v.object({ effect: count, digest: Hash })),
   /** The mode then and how often it was changed, and the rules that people gave with decisions (F38). */

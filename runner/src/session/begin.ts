@@ -26,6 +26,10 @@ export interface Begun {
   agent: Agent
   /** Seq of the snapshot entry that says so. */
   agent_at: number
+  /** That entry, when it is of the baseline; 0: it is not. */
+  baseline_at: number
+  /** The snapshot is one for a session that rests. */
+  isLean: boolean
   pause: Pause
   asked: number
   state: SessionState
@@ -78,7 +82,7 @@ export async function restoreGuest(
   at: { snapshot: number; checkpoint: number },
 ): Promise<Begun> {
   const { body: entry } = await journal.at(at.snapshot, 'snapshot')
-  const { agent, agent_at } = await agentOf(journal, entry, at.snapshot)
+  const { agent, agent_at, baseline_at } = await agentOf(journal, entry, at.snapshot)
   const state = emptyState()
   const [bundle, files, received, asks] = await Promise.all([
     fetchBundle(blobs, journal, agent.bundle_blob),
@@ -98,6 +102,8 @@ export async function restoreGuest(
       harness,
       agent,
       agent_at,
+      baseline_at,
+      isLean: entry.lean === true,
       state,
       start,
       rules: received.body.rules ?? [],
@@ -120,13 +126,13 @@ export async function restoreGuest(
 /** What the guest is, and which entry says so: this one, or the one that it names. */
 async function agentOf(
   journal: Journal,
-  { agent, agent_at = 0 }: SnapshotEntry,
+  entry: SnapshotEntry,
   seq: number,
-): Promise<{ agent: Agent; agent_at: number }> {
-  if (agent) return { agent, agent_at: seq }
-  const { body } = await journal.at(agent_at, 'snapshot')
-  if (!body.agent) throw new BatonError('journal-gap', `(no agent at ${agent_at})`)
-  return { agent: body.agent, agent_at }
+): Promise<{ agent: Agent; agent_at: number; baseline_at: number }> {
+  const at = entry.agent ? seq : (entry.agent_at ?? 0)
+  const { agent, state } = entry.agent ? entry : (await journal.at(at, 'snapshot')).body
+  if (!agent) throw new BatonError('journal-gap', `(no agent at ${at})`)
+  return { agent, agent_at: at, baseline_at: state === 'baseline' ? at : 0 }
 }
 
 async function restorePause(

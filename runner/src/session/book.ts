@@ -46,6 +46,8 @@ export class Book {
         live.previous = live.snapshot
         live.snapshot = seq
         if (draft.body.agent) live.agent_at = seq
+        if (draft.body.state === 'baseline') live.baseline_at = seq
+        live.isLean = draft.body.lean === true
       }
       // Nobody waits for it: closing the workspace does.
       if (draft.kind === 'checkpoint') {
@@ -58,14 +60,17 @@ export class Book {
   /**
    * Saves the paused guest and composes the entry. It covers the journal as it stands: intents written in the same append
    * come after it and are read again on restore. Only a runner that leaves knows what it will not come to any more: another one
-   * may begin it right after this, and its successor has to tell that it is begun again (I8).
+   * may begin it right after this, and its successor has to tell that it is begun again (I8). What rests is saved lean, and alone:
+   * the relay keeps nothing of earlier ones, and should it prove bad all is replayed from the baseline (F28).
    */
-  async snapshotDraft(live: Live, isLeaving = false): Promise<Draft> {
-    const { snapshot, chain, bytes } = await this.#snapshots.save(live.harness)
+  async snapshotDraft(live: Live, why: 'goes-on' | 'leaves' | 'rests' = 'goes-on'): Promise<Draft> {
+    const lean = why === 'rests'
+    const { snapshot, chain, bytes } = await this.#snapshots.save(live.harness, lean)
+    const isAlone = lean && live.baseline_at > 0
     live.dirty = false
     const { state, on } = snapshot.header
     const asks = live.carried.length > 0 ? await this.#store(live.carried) : undefined
-    const unstarted = isLeaving ? unstartedOf(live) : []
+    const unstarted = why === 'goes-on' ? [] : unstartedOf(live)
     const body: SnapshotEntry = {
       ...{ chain, bytes, state, covers: this.journal.tail, asked: live.asked },
       ...(live.agent_at > 0 ? { agent_at: live.agent_at } : { agent: live.agent }),
@@ -74,17 +79,18 @@ export class Book {
       undelivered: live.state.queue.map((deliverable) => deliverable.seq),
       start: live.state.start,
       open: Array.from(live.state.open.values(), (open) => open.seq),
-      previous: live.snapshot,
+      previous: isAlone ? live.baseline_at : live.snapshot,
       approvals: Array.from(live.state.approvals, ([effect, digest]) => ({ effect, digest })),
       mode: live.state.mode,
       rules: live.state.rules,
       ...(live.state.stopped > 0 ? { stopped: live.state.stopped } : {}),
       ...(live.state.copied ? { copied: live.state.copied.seq } : {}),
       ...(unstarted.length > 0 ? { unstarted } : {}),
+      ...(lean ? { lean } : {}),
     }
     const own = blobsOfSnapshot(body, live.agent)
     // The one before is what is left when this one proves bad: its blobs must live as long as this one's (F28).
-    const keeps = live.savedBlobs
+    const keeps = isAlone ? [live.agent.bundle_blob] : live.savedBlobs
     live.savedBlobs = own
     return { kind: 'snapshot', body, blobs: own.filter((blob) => !keeps.includes(blob)), keeps }
   }

@@ -61,8 +61,11 @@ export class Departure {
     if (pause.state === 'finished' || pause.state === 'failed') return this.end(live, pause, files.drafts)
     const { book, unwritten } = this.#departing
     const drafts = [...unwritten(), ...files.drafts]
+    const rests = ending === 'parked'
     const isNews = live.dirty || live.carried.length > 0 || unstartedOf(live).length > 0
-    if (isNews) drafts.push(await book.snapshotDraft(live, true))
+    if (isNews || (rests && !live.isLean)) {
+      drafts.push(await book.snapshotDraft(live, rests ? 'rests' : 'leaves'))
+    }
     await book.append(live, drafts)
     await this.release(ending, status, files.stay ?? to)
   }

@@ -15,6 +15,8 @@ export interface Live {
   readonly agent: Agent
   /** Seq of the snapshot entry that says so; 0: none does yet. */
   agent_at: number
+  /** Seq of the snapshot entry of its baseline; 0: none, in a copy. */
+  baseline_at: number
   readonly state: SessionState
   readonly start: StartMessage
   readonly tools: ReadonlyMap<string, Tool>
@@ -38,6 +40,8 @@ export interface Live {
   previous: number
   /** The guest ran since that snapshot. */
   dirty: boolean
+  /** The newest snapshot is one for a session that rests. */
+  isLean: boolean
   /** Requests of open effects, as far as they are known here. */
   readonly requests: Map<number, AwaitedRequest>
   /** Effects to start. `first`: the intent stands. `again`: an earlier runner was cut off, a new attempt needs its own intent. */
@@ -54,6 +58,8 @@ export function newLive(
     | 'harness'
     | 'agent'
     | 'agent_at'
+    | 'baseline_at'
+    | 'isLean'
     | 'state'
     | 'start'
     | 'tools'

@@ -79,6 +79,7 @@ export async function start(
       workspace: Promise.resolve(workspace),
       pause: { state: 'quiescent', asked: [] },
       ...{ asked: 0, savedBlobs: [agent.bundle_blob], agent_at: 0, news: [] },
+      ...{ baseline_at: 0, isLean: false },
     })
     const { sandbox } = workspace.stay ?? {}
     const kept = await keptStart({ blobs, sid: lease.sid, key: journal.key }, message)

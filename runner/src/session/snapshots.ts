@@ -27,9 +27,12 @@ export class Snapshots {
     return files
   }
 
-  /** Saves the paused guest; resolves when the relay has confirmed the blob by its hash (I8). */
-  async save(harness: Harness): Promise<{ snapshot: Snapshot; chain: string[]; bytes: number }> {
-    const snapshot = await harness.snapshot({ full: this.#chain.length >= CHAIN_MAX })
+  /** Saves the paused guest; resolves when the relay has confirmed the blob by its hash (I8). `lean`: see SnapshotOptions. */
+  async save(
+    harness: Harness,
+    lean = false,
+  ): Promise<{ snapshot: Snapshot; chain: string[]; bytes: number }> {
+    const snapshot = await harness.snapshot({ full: this.#chain.length >= CHAIN_MAX, lean })
     const blob = await this.#blobs.put(this.#sid, this.#key, snapshot.bytes)
     const parent = this.#chain.findIndex((link) => link.file === snapshot.header.parent)
     this.#chain = [...this.#chain.slice(0, parent + 1), { file: snapshot.hash, blob }]

@@ -9,6 +9,7 @@ export interface EngineExports {
   memory: WebAssembly.Memory
   /** Holds the unwound stack: two words (position, end), then frames. */
   asyncify_memory: WebAssembly.Memory
+  __stack_pointer: WebAssembly.Global
   /** Loop iterations until the next call of `interrupt`. */
   baton_fuel: WebAssembly.Global
 

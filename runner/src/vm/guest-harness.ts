@@ -1,7 +1,8 @@
 /** The guest VM as the session loop sees it: one guest, in a thread that it shares with others. */
 import { BatonError } from '@baton/shared/errors.ts'
 import type { GuestMessage, Pause } from '@baton/shared/guest.ts'
-import type { Harness, Snapshot, SnapshotHeader } from '../harness.ts'
+import type { Harness, Snapshot, SnapshotHeader, SnapshotOptions } from '../harness.ts'
+import { dense } from './codec.ts'
 import type { GuestParts, Limits } from './messages.ts'
 import { loadProgram } from './program.ts'
 import type { Thread } from './thread.ts'
@@ -71,9 +72,10 @@ export class GuestHarness implements Harness {
     if (this.#busy && this.#place.at === 'thread') this.#place.thread.ring()
   }
 
-  async snapshot({ full = false }: { full?: boolean } = {}): Promise<Snapshot> {
+  async snapshot(options: SnapshotOptions = {}): Promise<Snapshot> {
     const { thread, guest } = this.#open()
-    return this.#alone(thread.ask({ op: 'snapshot', guest, full }))
+    const snapshot = await this.#alone(thread.ask({ op: 'snapshot', guest, options }))
+    return options.lean ? dense(snapshot) : snapshot
   }
 
   async close(): Promise<void> {

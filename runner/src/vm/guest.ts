@@ -4,7 +4,7 @@
  */
 import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectError, EffectRequest, GuestMessage, Json, Pause } from '@baton/shared/guest.ts'
-import type { Snapshot, SnapshotHeader } from '../harness.ts'
+import type { Snapshot, SnapshotHeader, SnapshotOptions } from '../harness.ts'
 import type { Baseline, HostFunction } from './baseline.ts'
 import { abi, sha256, type SnapshotFile } from './codec.ts'
 import type { Value } from './exports.ts'
@@ -53,7 +53,7 @@ export class Guest {
     const stack = new Stack(instance, stackMax)
     this.#stack = stack
     const bounds = memoryMax === undefined ? {} : { memoryMax }
-    this.#saving = new Saving({ instance, stack, baseline, header: this.header, ...bounds })
+    this.#saving = new Saving({ instance, module, stack, baseline, header: this.header, ...bounds })
   }
 
   get state(): State {
@@ -270,10 +270,10 @@ export class Guest {
 
   // --- saving and restoring --------------------------------------------------------------------------------------
 
-  /** Saves a paused guest; `full`: relative to the baseline even when there is an earlier snapshot. */
-  snapshot({ full = false }: { full?: boolean } = {}): Snapshot {
+  /** Saves a paused guest; see Harness.snapshot. */
+  snapshot({ full = false, lean = false }: SnapshotOptions = {}): Snapshot {
     const ended = this.#ended === undefined ? {} : { ended: JSON.stringify(this.#ended) }
-    return this.#saving.save(checkSave(this.#state), { now: this.#now, full, ...ended })
+    return this.#saving.save(checkSave(this.#state), { now: this.#now, full, lean, ...ended })
   }
 
   /** Restores a fresh guest. `chain` runs from the oldest snapshot to the newest. Throws `snapshot-…`. */

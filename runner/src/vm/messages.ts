@@ -1,7 +1,7 @@
 /** What a harness and the thread of its guest say to each other. Each question gets one answer with its number. */
 import type { ErrorCode } from '@baton/shared/errors.ts'
 import type { GuestMessage, Pause } from '@baton/shared/guest.ts'
-import type { Snapshot, SnapshotHeader } from '../harness.ts'
+import type { Snapshot, SnapshotHeader, SnapshotOptions } from '../harness.ts'
 import type { Baseline } from './baseline.ts'
 
 /** Everything that a guest is made of. Module and baseline memory are shared between threads, not copied. */
@@ -28,7 +28,7 @@ export type Question =
   | { op: 'restore'; guest: number; parts: GuestParts; chain: Uint8Array[] }
   | { op: 'deliver'; guest: number; message: GuestMessage; limits: Limits }
   | { op: 'run'; guest: number; limits: Limits }
-  | { op: 'snapshot'; guest: number; full: boolean }
+  | { op: 'snapshot'; guest: number; options: SnapshotOptions }
   /** Ends the guest; what it runs is answered with `guest-state`. */
   | { op: 'drop'; guest: number }
 

@@ -3,6 +3,7 @@ import { BatonError } from '@baton/shared/errors.ts'
 import type { Snapshot, SnapshotHeader } from '../harness.ts'
 import type { Baseline } from './baseline.ts'
 import { checkFits, decodeSnapshot, encodeSnapshot, sha256, type SnapshotFile } from './codec.ts'
+import { forgetDead, layoutOf } from './dead.ts'
 import { globalsOf } from './exports.ts'
 import type { Instance } from './instance.ts'
 import { applyPages, diffPages } from './pages.ts'
@@ -13,6 +14,7 @@ const memoryMaxDefault = 256 * 2 ** 20
 
 export interface SavingOptions {
   instance: Instance
+  module: WebAssembly.Module
   stack: Stack
   baseline: Baseline
   /** What snapshots of this guest are of. */
@@ -37,14 +39,17 @@ export class Saving {
   }
 
   /**
-   * Saves a paused guest. `full`: relative to the baseline even when there is an earlier snapshot. `now`, `ended`: what the host knows
-   * of the guest beside its memory.
+   * Saves a paused guest. `full`: relative to the baseline even when there is an earlier snapshot. `lean`: full, and without what lies
+   * dead in its memory; no later snapshot builds on it. `now`, `ended`: what the host knows of the guest beside its memory.
    */
-  save(state: Saved, { now, ended, full }: { now: number; ended?: string; full: boolean }): Snapshot {
+  save(
+    state: Saved,
+    { now, ended, full, lean }: { now: number; ended?: string; full: boolean; lean: boolean },
+  ): Snapshot {
     const { instance, stack, baseline, header: common } = this.#options
     instance.exports.baton_fuel.value = 0
-    const memory = instance.bytes()
-    const parent = full ? undefined : this.#parent
+    const memory = lean ? this.#lean(state) : instance.bytes()
+    const parent = full || lean ? undefined : this.#parent
     const diff = diffPages(memory, parent?.memory ?? baseline.memory)
     const unwound = state.name === 'quiescent' ? new Uint8Array() : stack.bytes()
     const header: SnapshotFile['header'] = {
@@ -66,7 +71,7 @@ export class Saving {
     }
     const bytes = encodeSnapshot({ header, stack: unwound, diff })
     const hash = sha256(bytes)
-    this.#parent = { memory: memory.slice(), hash }
+    this.#parent = lean ? undefined : { memory: memory.slice(), hash }
     const { host: _, ...public_ } = header
     return { header: public_ as SnapshotHeader, bytes, hash }
   }
@@ -101,6 +106,17 @@ export class Saving {
     }
     this.#parent = { memory: instance.bytes().slice(), hash: newest.hash }
     return newest.file.header
+  }
+
+  /** Memory without what is dead. An interrupted guest may be in the middle of the allocator: there all of it counts. */
+  #lean(state: Saved): Uint8Array {
+    const { instance, module, baseline } = this.#options
+    const memory = instance.bytes().slice()
+    if (state.name !== 'interrupted') {
+      const stack = Number(instance.exports.__stack_pointer.value)
+      forgetDead(memory, { baseline: baseline.memory, layout: layoutOf(module), stack })
+    }
+    return memory
   }
 
   #loadGlobals(values: Readonly<Record<string, number>>): void {

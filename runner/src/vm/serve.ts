@@ -57,7 +57,7 @@ function take({ re, question }: Asked): void {
       case 'run':
         return turns.add({ limits: question.limits, ...known(question.guest), settle, fail })
       case 'snapshot':
-        return settle(known(question.guest).guest.snapshot({ full: question.full }))
+        return settle(known(question.guest).guest.snapshot(question.options))
       case 'drop':
         return settle(drop(question.guest))
     }
