@@ -280,7 +280,7 @@ export const SnapshotEntry = v.object({
   /** Effects among them that the runner had not come to when it let go: they count as not begun. */
   unstarted: v.optional(v.array(count)),
   previous: count,
-  /** Of a session that rests: saved with nothing before it but the baseline, which `previous` then names. */
+  /** Of a session that rests. Unless the session is a copy, it keeps nothing of earlier ones: `previous` is that of the baseline. */
   lean: v.optional(v.literal(true)),
   /** Approvals given and not used yet. */
   approvals: v.array(v.object({ effect: count, digest: Hash })),
