@@ -8,7 +8,7 @@ import type { Live } from './live.ts'
 import { failureOf } from './perform.ts'
 import { objectionToWay, ruledDecision } from './permissions.ts'
 
-/** A check may be a person's own code (a schema in a config): one that takes longer is left to the call. */
+/** Files may be long on their way, and a check may be a person's own code (a schema in a config): what takes longer is left to the call. */
 const CHECK_MS = 1_000
 
 /**
@@ -17,16 +17,28 @@ const CHECK_MS = 1_000
  */
 export async function objectionsTo(live: Live): Promise<Map<number, EffectError>> {
   const found = new Map<number, EffectError>()
-  for (const ask of live.pause.asked) {
-    if (ask.kind !== 'approve' || live.state.digests.has(ask.id)) continue
-    if (ruledDecision(policyOf(live), ask.input)) continue
-    const objection = await within(CHECK_MS, objectionTo(live, ask.input))
-    if (objection) found.set(ask.id, objection)
+  const asks = live.pause.asked.flatMap((ask) =>
+    ask.kind === 'approve' &&
+    !live.state.digests.has(ask.id) &&
+    ruledDecision(policyOf(live), ask.input) === undefined
+      ? [ask]
+      : [],
+  )
+  if (asks.length === 0) return found
+  const here = live.here ?? (await within(CHECK_MS, live.workspace))
+  const place = here && { root: here.root, ...(here.stay ? { stay: here.stay } : {}) }
+  for (const { id, input } of asks) {
+    const objection = await within(CHECK_MS, objectionTo(live, input, place))
+    if (objection) found.set(id, objection)
   }
   return found
 }
 
-async function objectionTo(live: Live, call: ApproveInput): Promise<EffectError | undefined> {
+async function objectionTo(
+  live: Live,
+  call: ApproveInput,
+  place: CallPlace | undefined,
+): Promise<EffectError | undefined> {
   const { name, input } = call
   const tool = live.tools.get(name)
   if (!tool) {
@@ -34,16 +46,11 @@ async function objectionTo(live: Live, call: ApproveInput): Promise<EffectError 
     const isKnown = live.start.tools.some((spec) => spec.name === name)
     return isKnown ? failureOf(new BatonError('unknown-tool', `(${name} is not on this runner)`)) : undefined
   }
-  const place = placeOf(live)
   const objection = await tool.objection?.(input, place)
   if (objection || !place) return objection
   const way = (other: ToolInput['input']): string | undefined => objectionToWay(policyOf(live), call, other)
   const leads = await objectionToLinks(input, { ...place, objectionTo: way })
   return leads === undefined ? undefined : { code: 'not-allowed', message: leads }
-}
-
-function placeOf({ here }: Live): CallPlace | undefined {
-  return here && { root: here.root, ...(here.stay ? { stay: here.stay } : {}) }
 }
 
 /** Undefined also when it took too long or failed: the call itself will tell. */

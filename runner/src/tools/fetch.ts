@@ -30,7 +30,7 @@ Nothing of the person goes along: no cookies, no passwords. Addresses of this ma
     ),
   }),
   check({ url }, place) {
-    reachable(url, place?.stay?.fetchAllowed)
+    reachable(url, place && (place.stay?.fetchAllowed ?? []))
   },
   async run({ url, raw = false }, context) {
     const limit = AbortSignal.timeout(TIMEOUT_MS)
