@@ -155,7 +155,7 @@ describe('compaction', () => {
   test('A8: goes on with the summary, the to-do list and the newest messages, whole pairs only', async () => {
     const session = await longSession()
     const old = session.conversation.length
-    await session.model([say('SUMMARY'), use('bad', 'bash')], used(11_000))
+    await session.model([say('SUMMARY')], used(11_000))
     await session.model([say('done')])
     await session.next('prompt')
     expect(session.names).toEqual(['main', 'main-2'])
@@ -169,6 +169,52 @@ describe('compaction', () => {
     expect(told).toMatchObject({ conversation: 'main-2', message: expect.stringContaining('compacted') })
     expect(Number(told?.['after'])).toBeLessThan(Number(told?.['before']) / 2)
   })
+
+  const NO_SUMMARIES = [
+    { content: [say('Let me look first.'), use('bad', 'bash')], stop_reason: 'tool_use' },
+    { content: [say('The user wants')], stop_reason: 'max_tokens' },
+    { content: [say('Let me see.')], stop_reason: 'pause_turn' },
+  ]
+
+  test.each(NO_SUMMARIES)(
+    'A8: an answer that ends with $stop_reason is no summary: it is asked for once more',
+    async ({ content, stop_reason }) => {
+      const session = await longSession()
+      await session.model(content, { ...used(11_000), stop_reason })
+      await session.settle()
+      expect(session.names).toEqual(['main'])
+      expect(textOf(session.conversation)).toContain('That was no summary')
+      await session.model([say('SUMMARY')])
+      await session.model([say('done')])
+      expect(textOf(session.conversation)).toMatch(/^(?!.*(Let me|The user wants)).*SUMMARY.*result 5/)
+    },
+  )
+
+  test.each(NO_SUMMARIES)(
+    'A8 I11: two answers that end with $stop_reason leave the conversation as it was',
+    async ({ content, stop_reason }) => {
+      const session = await longSession()
+      const before = session.conversation.slice(0, -1)
+      for (let n = 1; n <= 2; n++) await session.model(content, { stop_reason })
+      await session.settle()
+      expect(session.emitted('error')).toMatchObject([{ code: 'model-error' }])
+      await session.prompt('go on')
+      await session.settle()
+      expect(session.names).toEqual(['main'])
+      expect(session.conversation.slice(0, before.length)).toEqual(before)
+    },
+  )
+
+  test.each(NO_SUMMARIES)(
+    'A8: what was too long, too, is asked for once more after $stop_reason',
+    async ({ content, stop_reason }) => {
+      const session = await tooLong()
+      await session.model(content, { stop_reason })
+      await session.model([say('SUMMARY')])
+      await session.model([say('ok')])
+      expect(textOf(session.conversation)).toMatch(/^(?!.*Let me).*SUMMARY/)
+    },
+  )
 
   test('F75: what can not be made smaller is not compacted again and again', async () => {
     const session = new Session(main, 'full', { settings: { compact_at: 10 } })

@@ -268,4 +268,20 @@ describe('trouble', () => {
     expect(session.conversation.map(({ role }) => role)).toEqual(['user', 'assistant'])
     expect(reasons(session)).toEqual(['end_turn'])
   })
+
+  test('F27: a service that pauses again and again is told of, and the next prompt goes on', async () => {
+    const session = new Session(main)
+    await session.prompt('go')
+    for (let n = 1; n <= 9; n++) {
+      const search = { type: 'server_tool_use', id: `s${n}`, name: 'web_search', input: {} }
+      await session.model([search], { stop_reason: 'pause_turn' })
+    }
+    await session.settle()
+    expect(reasons(session)).toEqual(['model-error'])
+    expect(session.emitted('error')).toMatchObject([{ message: expect.stringContaining('9 times in a row') }])
+    await session.prompt('go on')
+    await session.model([say('done')])
+    await session.next('prompt')
+    expect(reasons(session)).toEqual(['model-error', 'end_turn'])
+  })
 })

@@ -5,6 +5,7 @@
  */
 import { EffectFailed, emit, type LlmResult, type Message } from 'baton'
 import {
+  callsOf,
   cut,
   shortened,
   stringOf,
@@ -21,15 +22,23 @@ tools and do not answer anything now. Write down, in this order: what the user w
 done and found out, with the paths, names, commands and numbers that are needed to go on; decisions and why; what is being done
 right now; what is left.`
 
+/** Said when the answer was no summary. */
+const AGAIN = `That was no summary: a tool was called, or the answer was cut off. Nothing was run. Write the summary now, as plain text of
+at most 600 words.`
+
 /** Said when the summary came to nothing: what was asked for before must not be obeyed with the next prompt. */
 const WITHDRAWN = '[No summary is needed any more. Go on as before, and answer what follows.]'
+
+const SAID: ReadonlySet<unknown> = new Set([REQUEST, AGAIN, WITHDRAWN])
 
 const HEAD = 'The conversation became long and was compacted. Your summary of what was said before:'
 /** Tokens of messages that are kept word for word. */
 const KEPT_MAX = 30_000
 const SHORT_CHARS = 1500
+/** How often a summary is asked for before the conversation stays as it is. */
+const TRIES_MAX = 2
 /** How often what is too long to be summed up is halved. */
-const TRIES_MAX = 4
+const HALVES_MAX = 4
 
 /**
  * Rejects with EffectFailed: `stopped`, or what the model failed with; then the conversation goes on as before. `todo`: the list as
@@ -50,9 +59,17 @@ export async function compact(talk: Talk, todo: string, { isFull = false } = {})
 /** In the conversation itself, whose beginning the service has cached; where that is too long to be sent, apart. */
 async function summaryOf(talk: Talk, isFull: boolean): Promise<string> {
   if (isFull) return summaryApart(talk)
-  talk.addUser([text(REQUEST)])
+  let request = REQUEST
   try {
-    return wordsIn(await talk.ask())
+    for (let tries = 1; ; tries++) {
+      talk.addUser([text(request)])
+      const answer = await talk.ask()
+      const summary = wordsIn(answer)
+      if (summary !== undefined) return summary
+      if (tries === TRIES_MAX) throw noSummary()
+      talk.addAnswer(answer)
+      request = AGAIN
+    }
   } catch (error) {
     talk.addUser([text(WITHDRAWN)])
     if (isTooLong(error)) return summaryApart(talk)
@@ -65,14 +82,19 @@ async function summaryOf(talk: Talk, isFull: boolean): Promise<string> {
  * in a conversation of its own, so that whatever comes of it the one with the person is as it was.
  */
 async function summaryApart(talk: Talk): Promise<string> {
-  let room = Math.min(talk.tokens, talk.window)
-  for (let tries = 1; ; tries++) {
-    room /= 2
-    const request: Message = { role: 'user', content: [text(REQUEST)] }
+  let room = Math.min(talk.tokens, talk.window) / 2
+  let halves = 1
+  let request = REQUEST
+  for (let tries = 1; ;) {
+    const asked: Message = { role: 'user', content: [text(request)] }
     try {
-      return wordsIn(await talk.askApart([...outlineOf(plain(talk.messages), room), request]))
+      const summary = wordsIn(await talk.askApart([...outlineOf(plain(talk.messages), room), asked]))
+      if (summary !== undefined) return summary
+      if (tries++ === TRIES_MAX) throw noSummary()
+      request = `${REQUEST}\n\n${AGAIN}`
     } catch (error) {
-      if (!isTooLong(error) || tries === TRIES_MAX) throw error
+      if (!isTooLong(error) || halves++ === HALVES_MAX) throw error
+      room /= 2
     }
   }
 }
@@ -90,16 +112,20 @@ function outlineOf(messages: readonly Message[], tokens: number): Message[] {
 
 const isTooLong = (error: unknown): boolean => error instanceof EffectFailed && error.code === 'context-full'
 
-function wordsIn({ stop_reason, content }: LlmResult): string {
-  const words = stop_reason === 'refusal' ? '' : wordsOf(content)
-  if (words !== '') return words
-  throw new EffectFailed({ code: 'model-error', message: 'The model gave no summary of the conversation.' })
+/** A whole summary; what comes with a tool call, or was cut off, would leave out most of what it stands for. Throws EffectFailed. */
+function wordsIn({ stop_reason, content }: LlmResult): string | undefined {
+  const words = wordsOf(content)
+  if (stop_reason === 'refusal' || words === '') throw noSummary()
+  const isWhole = stop_reason === 'end_turn' || stop_reason === 'stop_sequence'
+  return isWhole && callsOf(content).length === 0 ? words : undefined
 }
+
+const noSummary = (): EffectFailed =>
+  new EffectFailed({ code: 'model-error', message: 'The model gave no summary of the conversation.' })
 
 /** Without thinking, and without requests for a summary that came to nothing. */
 function plain(messages: readonly Message[]): Message[] {
-  const isRequest = ({ type, ...block }: Block): boolean =>
-    type === 'text' && (block['text'] === REQUEST || block['text'] === WITHDRAWN)
+  const isRequest = ({ type, ...block }: Block): boolean => type === 'text' && SAID.has(block['text'])
   return withoutThinking(messages).flatMap(({ role, content }) => {
     const said = content.filter((block) => !isRequest(block))
     return said.length === 0 ? [] : [{ role, content: said }]

@@ -82,6 +82,7 @@ class Coder {
       this.#talk.addAnswer(result)
       const isCut = stop_reason === 'max_tokens' || stop_reason === 'model_context_window_exceeded'
       cuts = isCut ? cuts + 1 : 0
+      pauses = stop_reason === 'pause_turn' ? pauses + 1 : 0
       const calls = callsOf(content)
       if (calls.length > 0) {
         const results = await performCalls(calls, result, this.#own)
@@ -91,8 +92,10 @@ class Coder {
         if (error !== undefined) return handOver('agent-stuck', error)
       }
       if (cuts >= CUT_MAX) return handOver('answer-cut', `The last ${cuts} answers were cut off.`)
-      if (calls.length > 0) continue
-      if (stop_reason === 'pause_turn' && ++pauses <= PAUSES_MAX) continue
+      if (pauses > PAUSES_MAX) {
+        return handOver('model-error', `The service paused its answer ${pauses} times in a row.`)
+      }
+      if (calls.length > 0 || pauses > 0) continue
       if (isCut)
         this.#talk.addUser([text('Your answer was cut off by its limit. Go on exactly where it ended.')])
       else if (!this.#hear()) return stop_reason
