@@ -71,16 +71,18 @@ try {
   process.exit(error instanceof BatonError && error.code === 'usage' ? 2 : 1)
 }
 
+/** As `baton relay`, which this is to people. */
 function tell(error: unknown): void {
+  const known =
+    error instanceof BatonError ? error : new BatonError('internal', `(${explain(error)})`, { cause: error })
+  const { code, message, detail } = known
+  const wrong =
+    code === 'usage'
+      ? { code, message: detail || message, todo: 'See: baton help relay' }
+      : { code, message, todo: known.todo }
   if (!isForPrograms) {
-    process.stderr.write(`baton: ${explain(error)}\n`)
+    process.stderr.write(`baton: ${wrong.message} ${wrong.todo}\n`)
     return
-  }
-  const known = error instanceof BatonError ? error : undefined
-  const wrong = {
-    code: known?.code ?? 'internal',
-    message: known?.message ?? explain(error),
-    todo: known?.todo ?? '',
   }
   process.stdout.write(`${JSON.stringify({ error: wrong })}\n`)
 }

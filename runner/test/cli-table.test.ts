@@ -84,9 +84,11 @@ it('V1: a command, flag or value that is not there is refused with what was most
   expect(refusal(() => parseFor('mode', ['a', 'aks']))).toMatch(/^usage: MODE is one of.*Did you mean ask\?/)
   expect(refusal(() => parseFor('new', ['--mode', 'plam', 'x']))).toMatch(/--mode is one of.*plan\?/)
   expect(refusal(() => parseFor('prompt', ['only-a-session']))).toBe(
-    'usage: usage: baton prompt SESSION TEXT… [flags]',
+    'usage: TEXT is missing: usage: baton prompt SESSION TEXT… [flags].',
   )
-  expect(refusal(() => parseFor('stop', ['a', 'b']))).toContain('usage: baton stop [SESSION]')
+  expect(refusal(() => parseFor('stop', ['a', 'b']))).toMatch(
+    /"b" is too much: usage: baton stop \[SESSION\]/,
+  )
 })
 
 it('measures edits, and guesses only what is near', () => {

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test, vi } from 'vitest'
-import { runGuestCommand } from '../src/cli/guest.ts'
+import { commandIn } from '../src/cli/table.ts'
 import { seeded } from './vm-programs.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -55,7 +55,11 @@ async function here<T = Step>(args: string[]): Promise<T> {
   const inFolder = args.map((word) => (/\.(baton|ts)$/.test(word) ? join(folder, word) : word))
   const printed = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
   try {
-    await runGuestCommand([...inFolder, '--json'])
+    const found = commandIn(['guest', ...inFolder])
+    if (!found) throw new Error(`there is no command guest ${args.join(' ')}`)
+    await (
+      await found.command.load()
+    )([...found.args, '--json'])
     return JSON.parse(printed.mock.calls.map(([text]) => String(text)).join('')) as T
   } finally {
     printed.mockRestore()
@@ -197,7 +201,7 @@ describe('baton guest', { timeout: 300_000 }, () => {
       [['new', 'files.ts', '-o', 'x.baton'], /imports "node:fs", which a guest does not have/],
       [['new', 'nowhere.ts', '-o', 'x.baton'], /there is no file nowhere\.ts/],
       [['new', 'agent.ts'], /needs -o FILE/],
-      [['reply', 'fresh.baton', '9', 'x'], /Effect 9 is not open; open: nothing/],
+      [['reply', 'fresh.baton', '9', 'x'], /\(effect 9\) Open: nothing\./],
       [['step', 'fresh.baton', '--fuel', 'many'], /--fuel takes a whole number/],
       [['dance'], /no command baton guest "dance"/],
     ]
@@ -205,7 +209,7 @@ describe('baton guest', { timeout: 300_000 }, () => {
       const { code, err } = await baton(args)
       expect(err).toMatch(message)
       expect(err.trim()).not.toMatch(/\n\s+at /)
-      expect(code).toBe(err.includes('The command line is not right') ? 2 : 1)
+      expect(code).toBe(err.includes('See: baton help') ? 2 : 1)
     }
     expect(existsSync(join(folder, 'x.baton'))).toBe(false)
   })

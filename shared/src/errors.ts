@@ -403,13 +403,28 @@ export const ERRORS = {
   },
   'no-runner': {
     what: 'No runner that is online can take the session.',
-    todo: 'See which there are, and whether they are well: baton doctor',
+    todo: 'See which there are: baton runners',
     status: 503,
   },
   'runner-off': {
     what: 'The runner of this machine does not run.',
     todo: 'Start it: baton up — or: baton runner --workspace DIR',
     status: 503,
+  },
+  'no-document': {
+    what: 'The session has no document of this name.',
+    todo: 'See which it has: baton docs SESSION',
+    status: 404,
+  },
+  'nothing-waits': {
+    what: 'No such call waits for a decision.',
+    todo: 'See what waits: baton approve SESSION',
+    status: 409,
+  },
+  'not-ended': {
+    what: 'Only sessions that have ended can be dismissed.',
+    todo: 'See which have: baton dismiss',
+    status: 409,
   },
   'which-session': {
     what: 'More than one session fits.',
@@ -418,7 +433,7 @@ export const ERRORS = {
   },
   'file-unusable': {
     what: 'The file can not be read or written.',
-    todo: 'Check its path, its permissions, and whether it is there already.',
+    todo: 'Check its path and its permissions.',
     status: 422,
   },
   usage: { what: 'The command line is not right.', todo: 'See: baton help', status: 400 },

@@ -177,7 +177,7 @@ export class AccountView {
     })
   }
 
-  /** Sends a command; resolves with its id once it is durable. */
+  /** Sends a command; resolves with its id once it is durable. Throws BatonError `bad-input`, and what the relay refuses. */
   async command<K extends CommandKind>(
     sid: string,
     kind: K,
@@ -185,7 +185,9 @@ export class AccountView {
     options: { place?: Placement; id?: string } = {},
   ): Promise<string> {
     const id = options.id ?? newId()
-    const sealed = sealJson(this.keyOf(sid), v.parse(COMMANDS[kind], body), place.command(sid, kind, id))
+    const read = v.safeParse(COMMANDS[kind], body)
+    if (!read.success) throw new BatonError('bad-input', `(${v.summarize(read.issues)})`)
+    const sealed = sealJson(this.keyOf(sid), read.output, place.command(sid, kind, id))
     await this.#link.ask('command', {
       ...{ sid, id, kind, body: sealed },
       ...(options.place ? { place: options.place } : {}),

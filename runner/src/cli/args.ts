@@ -1,4 +1,5 @@
 /** Command lines: parsing by the table, and the few options that several commands share. */
+import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -36,15 +37,21 @@ export function parseFor<N extends CommandName>(name: N, args: string[]): Parsed
   const places = command.args ?? []
   const needed = places.filter(({ optional }) => optional !== true).length
   const most = places.some(({ rest }) => rest) ? Infinity : places.length
-  if (parsed.positionals.length < needed || parsed.positionals.length > most) {
-    throw new BatonError('usage', usageOf(name, command))
+  const { positionals } = parsed
+  if (positionals.length < needed || positionals.length > most) {
+    const missing = places[positionals.length]?.name
+    const what =
+      positionals.length < needed
+        ? `${missing} is missing`
+        : `${JSON.stringify(positionals[most])} is too much`
+    throw new BatonError('usage', `${what}: ${usageOf(name, command)}.`)
   }
   for (const [flag, { values }] of Object.entries(command.flags)) {
     const given = (parsed.values as Record<string, unknown>)[flag]
     if (Array.isArray(values)) for (const text of [given].flat()) oneOf(`--${flag}`, text, values)
   }
   places.forEach(({ name: place, values }, i) => {
-    if (Array.isArray(values)) oneOf(place, parsed.positionals[i], values)
+    if (Array.isArray(values)) oneOf(place, positionals[i], values)
   })
   return parsed as Parsed<N>
 }
@@ -100,12 +107,30 @@ export function dataFolder(flag: string | undefined): string {
 export async function servedFolder(text: string): Promise<string> {
   const folder = resolve(text)
   const found = await stat(folder).catch(() => undefined)
-  if (!found) throw new BatonError('workspace-unfit', `(${folder} is not there)`)
-  if (!found.isDirectory()) throw new BatonError('workspace-unfit', `(${folder} is no folder)`)
+  const todo = 'Give the path of a folder that is there.'
+  if (!found) throw new BatonError('workspace-unfit', `(${folder} is not there)`, { todo })
+  if (!found.isDirectory()) throw new BatonError('workspace-unfit', `(${folder} is no folder)`, { todo })
   return folder
 }
 
-/** A whole number in a range. Throws BatonError `usage`. */
+/** What is there is never written over. Throws BatonError `file-unusable`. */
+export function refuseExisting(path: string): void {
+  if (!existsSync(path)) return
+  const todo = 'Choose another name, or remove it first.'
+  throw new BatonError('file-unusable', `${path} is there already.`, { todo })
+}
+
+/** The address of a server; `name`: as the person wrote it. Throws BatonError `usage`. */
+export function address(name: string, text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url && /^https?:$/.test(url.protocol)) return url.origin
+  throw new BatonError(
+    'usage',
+    `${name} takes an address such as http://laptop:7788, not ${JSON.stringify(text)}.`,
+  )
+}
+
+/** A whole number in a range; `name`: as the person wrote it, `--port`. Throws BatonError `usage`. */
 export function number(
   name: string,
   text: string | undefined,
@@ -115,10 +140,10 @@ export function number(
 ): number {
   if (text === undefined) return fallback
   const value = Number(text)
-  if (!Number.isInteger(value) || value < min || value > max) {
+  if (text.trim() === '' || !Number.isInteger(value) || value < min || value > max) {
     throw new BatonError(
       'usage',
-      `--${name} takes a whole number from ${min} to ${max}, not ${JSON.stringify(text)}.`,
+      `${name} takes a whole number from ${min} to ${max}, not ${JSON.stringify(text)}.`,
     )
   }
   return value

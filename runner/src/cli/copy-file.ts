@@ -10,7 +10,7 @@
  * mixed or mended is noticed. Numbers are little-endian. Read and written in pieces: one frame is in memory at a time.
  */
 import { createHash, randomBytes, scrypt, type ScryptOptions } from 'node:crypto'
-import { open, type FileHandle } from 'node:fs/promises'
+import { open, stat, type FileHandle } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { fromBase64, fromHex, fromUtf8, toBase64, toHex, utf8 } from '@baton/shared/bytes.ts'
 import { CopiedEntry, CopyHead, type CopyPart } from '@baton/shared/copy.ts'
@@ -20,6 +20,7 @@ import { LIMITS } from '@baton/shared/protocol.ts'
 import { open as openBox, place, seal as sealBox } from '@baton/shared/seal.ts'
 import * as v from 'valibot'
 import { replaceWith } from '../files/replace.ts'
+import { systemWords } from '../files/words.ts'
 
 const MAGIC = Buffer.from('BATONCP1')
 const HEAD_BYTES_MAX = 4096
@@ -54,7 +55,7 @@ export interface Written {
 
 /**
  * Writes a file, whole or not at all; it is read again and compared before it gets its name (F45). Throws BatonError
- * `disk-full`, `usage` when it can't be written, `copy-torn` when it is not what was written, and what `parts` throws.
+ * `disk-full`, `file-unusable` when it can't be written, `copy-torn` when it is not what was written, and what `parts` throws.
  */
 export async function writeCopyFile(
   path: string,
@@ -137,7 +138,7 @@ export interface CopyFile {
 
 /**
  * Opens a file. `passphrase` is asked for when the file needs one. Throws BatonError `copy-foreign` when it is none of ours or the
- * key does not fit, `usage` when it can't be read.
+ * key does not fit, `file-unusable` when it can't be read.
  */
 export async function openCopyFile(
   path: string,
@@ -281,9 +282,13 @@ async function read(file: FileHandle, at: number, length: number): Promise<Buffe
 
 async function openFile(path: string): Promise<FileHandle> {
   try {
+    const info = await stat(path)
+    if (!info.isFile())
+      throw new BatonError('file-unusable', `${path} is ${info.isDirectory() ? 'a folder' : 'no file'}.`)
     return await open(path, 'r')
   } catch (cause) {
-    throw new BatonError('file-unusable', `${path} can not be read: ${(cause as Error).message}.`, { cause })
+    if (cause instanceof BatonError) throw cause
+    throw new BatonError('file-unusable', `${path} can not be read: ${systemWords(cause)}.`, { cause })
   }
 }
 
@@ -295,5 +300,7 @@ function u32(value: number): Buffer {
 
 function inWords(error: unknown, path: string): unknown {
   if (error instanceof BatonError || !(error instanceof Error) || !('code' in error)) return error
-  return new BatonError('file-unusable', `${path} can not be written: ${error.message}.`, { cause: error })
+  return new BatonError('file-unusable', `${path} can not be written: ${systemWords(error)}.`, {
+    cause: error,
+  })
 }

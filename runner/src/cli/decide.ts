@@ -37,7 +37,9 @@ export async function approve(args: string[]): Promise<number> {
     const transcript = await view.transcript(sid)
     const pending = pendingApprovals(transcript)
     if (values.mode !== undefined && !pending.some((approval) => endsPlanning(transcript, approval)))
-      throw new BatonError('usage', '--mode belongs to a plan, and none waits. Else: baton mode SESSION MODE')
+      throw new BatonError('nothing-waits', '--mode belongs to a plan.', {
+        todo: 'Else: baton mode SESSION MODE',
+      })
     if (numbers.length > 0)
       return decide(view, { sid, transcript, approved: true }, named(pending, numbers), values)
     if (values.yes === true || pending.length === 0)
@@ -70,14 +72,14 @@ function numbersIn(texts: readonly string[] = []): number[] {
   })
 }
 
-/** Throws BatonError `usage`. */
+/** Throws BatonError `nothing-waits`. */
 function named(pending: readonly Approval[], numbers: readonly number[]): Approval[] {
   return [...new Set(numbers)].map((number) => {
     const approval = pending.find(({ effect }) => effect === number)
     if (approval) return approval
     const known = pending.map(({ effect }) => effect).join(', ')
-    const there = known === '' ? 'Nothing waits for a decision.' : `What waits: ${known}.`
-    throw new BatonError('usage', `Effect ${number} does not wait for a decision. ${there}`)
+    const there = known === '' ? 'Nothing does.' : `What waits: ${known}.`
+    throw new BatonError('nothing-waits', `(effect ${number}) ${there}`)
   })
 }
 

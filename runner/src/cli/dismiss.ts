@@ -46,14 +46,13 @@ function textOf(
   return rows.map(({ sid, title }) => `${sid.slice(0, SHORT)}  ${does}: ${cleanLine(title)}`).join('\n')
 }
 
-/** The named ones, each once. Throws BatonError `usage`, `no-session`, `which-session`. */
+/** The named ones, each once. Throws BatonError `not-ended`, `no-session`, `which-session`. */
 async function named(view: AccountView, names: readonly string[]): Promise<NamedSession[]> {
   const found = await view.findEach(names)
   for (const session of found) {
     if (hasEnded(session)) continue
     const { sid, status, named: about } = session
-    const what = `${sid.slice(0, SHORT)} (${cleanLine(about.title)}) is ${status}`
-    throw new BatonError('usage', `Only what has ended can be dismissed, and ${what}.`)
+    throw new BatonError('not-ended', `(${sid.slice(0, SHORT)} is ${status}: ${cleanLine(about.title)})`)
   }
   return found
 }

@@ -1,10 +1,9 @@
 /** `baton export`: a session as one file. */
-import { existsSync } from 'node:fs'
 import { readCopy } from '@baton/shared/copy-read.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { size } from '@baton/shared/view/units.ts'
 import { withAccount } from './account.ts'
-import { parseFor } from './args.ts'
+import { parseFor, refuseExisting } from './args.ts'
 import { writeCopyFile, type Sealing } from './copy-file.ts'
 import { again, copyPlace } from './copying.ts'
 import { print } from './output.ts'
@@ -18,7 +17,7 @@ export async function exportSession(args: string[]): Promise<number> {
   if (values.plain === true && values.passphrase === true) {
     throw new BatonError('usage', 'Give --plain or --passphrase, not both.')
   }
-  if (existsSync(file)) throw new BatonError('file-unusable', `${file} is there already.`)
+  refuseExisting(file)
   return withAccount(values.data, async (view) => {
     const session = await view.find(name)
     const { account } = view.identity

@@ -8,6 +8,7 @@ import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectRequest, GuestMessage, Pause } from '@baton/shared/guest.ts'
 import { frame, unframe } from '../files/framed.ts'
 import { replaceWholeSync } from '../files/replace.ts'
+import { systemWords } from '../files/words.ts'
 
 /** One line of the transcript: what the guest asked for, or what it was given. */
 export type Line = { asked: EffectRequest } | { given: GuestMessage }
@@ -54,7 +55,7 @@ export function writeGuestFile(path: string, { snapshot, bundle, ...head }: Gues
     replaceWholeSync(path, file, { mode: 'kept' })
   } catch (cause) {
     if (cause instanceof BatonError) throw cause
-    throw new BatonError('file-unusable', `(${path} can't be written: ${(cause as Error).message})`, {
+    throw new BatonError('file-unusable', `${path} can't be written: ${systemWords(cause)}.`, {
       cause,
     })
   }
@@ -64,6 +65,6 @@ function read(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (cause) {
-    throw new BatonError('file-unusable', `(${path} can't be read: ${(cause as Error).message})`, { cause })
+    throw new BatonError('file-unusable', `${path} can't be read: ${systemWords(cause)}.`, { cause })
   }
 }

@@ -7,63 +7,64 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { EffectRequest, GuestMessage, Pause } from '@baton/shared/guest.ts'
+import { size } from '@baton/shared/view/units.ts'
 import { sha256 } from '../vm/codec.ts'
 import { GuestHarness } from '../vm/guest-harness.ts'
 import type { Limits } from '../vm/messages.ts'
-import { number, parse } from './args.ts'
+import { systemWords } from '../files/words.ts'
+import { number, parseFor, refuseExisting } from './args.ts'
 import { readGuestFile, writeGuestFile, type GuestFile } from './guest-file.ts'
 import { resultOf } from './guest-reply.ts'
 import { print } from './output.ts'
-import { MODES, TABLE } from './table.ts'
+import { MODES } from './table.ts'
 
 const msPerAnswer = 1000
-const options = {
-  ...TABLE['guest new'].flags,
-  ...TABLE['guest step'].flags,
-  ...TABLE['guest reply'].flags,
-  ...TABLE['guest fork'].flags,
+/** Throws BatonError. */
+export async function guestNew(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('guest new', args)
+  await create(positionals[0] ?? '', values)
+  return 0
 }
 
-type Flags = ReturnType<typeof parse<typeof options>>['values']
-
-/** Runs one command; returns the exit code. Throws BatonError. */
-export async function runGuestCommand(argv: string[]): Promise<number> {
-  const [command, ...rest] = argv
-  const { values, positionals } = parse(rest, options)
-  const take = (...names: string[]): string[] => {
-    if (positionals.length !== names.length)
-      throw new BatonError('usage', `baton guest ${command} takes ${names.join(' ')}.`)
-    return positionals
-  }
-  switch (command) {
-    case 'new':
-      await create(take('AGENT.ts')[0]!, values)
-      return 0
-    case 'step':
-      return step(take('FILE')[0]!, values)
-    case 'reply': {
-      const [path, effect, value] = take('FILE', 'EFFECT', 'VALUE') as [string, string, string]
-      reply(path, number('effect', effect, 0, 1, Number.MAX_SAFE_INTEGER), value, values)
-      return 0
-    }
-    case 'fork': {
-      const [path, copy] = take('FILE', 'COPY') as [string, string]
-      fork(path, copy, values)
-      return 0
-    }
-    case 'inspect':
-      inspect(take('FILE')[0]!, values)
-      return 0
-    default:
-      throw new BatonError('usage', `There is no command baton guest ${JSON.stringify(command)}.`)
-  }
+export async function guestStep(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('guest step', args)
+  return step(positionals[0] ?? '', values)
 }
 
-async function create(agent: string, flags: Flags): Promise<void> {
-  if (flags.out === undefined) throw new BatonError('usage', 'baton guest new needs -o FILE.')
-  const mode = MODES.find((known) => known === (flags.mode ?? 'full'))
-  if (!mode) throw new BatonError('usage', `--mode is one of: ${MODES.join(', ')}.`)
-  const now = number('now', flags.now, Date.now(), 0, Number.MAX_SAFE_INTEGER)
+export async function guestReply(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('guest reply', args)
+  const [path = '', effect, value = ''] = positionals
+  reply(path, number('EFFECT', effect, 0, 1, Number.MAX_SAFE_INTEGER), value, values)
+  return 0
+}
+
+export async function guestFork(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('guest fork', args)
+  const [path = '', copy = ''] = positionals
+  fork(path, copy, values)
+  return 0
+}
+
+export async function guestInspect(args: string[]): Promise<number> {
+  const { values, positionals } = parseFor('guest inspect', args)
+  inspect(positionals[0] ?? '', values)
+  return 0
+}
+
+interface Flags {
+  json?: boolean | undefined
+  engine?: string | undefined
+  seed?: string | undefined
+}
+
+async function create(
+  agent: string,
+  flags: Flags & { out?: string | undefined; mode?: string | undefined; now?: string | undefined },
+): Promise<void> {
+  if (flags.out === undefined) throw new BatonError('usage', 'It needs -o FILE, to write it to.')
+  refuseExisting(flags.out)
+  const mode = MODES.find((known) => known === (flags.mode ?? 'full')) ?? 'full'
+  const now = number('--now', flags.now, Date.now(), 0, Number.MAX_SAFE_INTEGER)
   const bundle = await bundleOf(agent)
   const engine = readEngine(flags.engine)
   const harness = new GuestHarness({ engine, bundle })
@@ -96,7 +97,8 @@ async function create(agent: string, flags: Flags): Promise<void> {
   )
 }
 
-async function step(path: string, flags: Flags): Promise<number> {
+async function step(path: string, flags: Flags & Slice): Promise<number> {
+  const limits = limitsOf(flags)
   const file = readGuestFile(path)
   if (file.end !== undefined) return report(file, [], flags)
   const engine = readEngine(flags.engine)
@@ -104,7 +106,6 @@ async function step(path: string, flags: Flags): Promise<number> {
   if (found !== file.engine)
     throw new BatonError('snapshot-engine', `(${path} needs engine ${file.engine}, this is ${found})`)
   const harness = new GuestHarness({ engine, bundle: file.bundle })
-  const limits = limitsOf(flags)
   const asked: EffectRequest[] = []
   try {
     let pause = await wake(harness, file)
@@ -157,12 +158,18 @@ function note(file: GuestFile, pause: Pause): void {
   delete file.snapshot
 }
 
-function reply(path: string, effect: number, value: string, flags: Flags): void {
+function reply(
+  path: string,
+  effect: number,
+  value: string,
+  flags: Flags & { error?: boolean | undefined },
+): void {
   const file = readGuestFile(path)
   const request = file.open.find(({ id }) => id === effect)
   if (request === undefined) {
     const open = file.open.map(({ id, kind }) => `${id} (${kind})`).join(', ') || 'nothing'
-    throw new BatonError('usage', `Effect ${effect} is not open; open: ${open}.`)
+    const todo = `Open: ${open}. See: baton guest inspect FILE`
+    throw new BatonError('nothing-waits', `(effect ${effect})`, { todo })
   }
   file.open = file.open.filter((other) => other !== request)
   file.now += msPerAnswer
@@ -180,6 +187,7 @@ function reply(path: string, effect: number, value: string, flags: Flags): void 
 
 function fork(path: string, copy: string, flags: Flags): void {
   const file = readGuestFile(path)
+  refuseExisting(copy)
   const [first] = file.inbox
   // A copy of a copy must not draw what its origin draws.
   if (first?.type === 'start' || first?.type === 'reseed') first.seed = seedOf(flags)
@@ -203,7 +211,7 @@ function inspect(path: string, flags: Flags): void {
   const facts = [
     `state      ${describe(file)}`,
     `engine     ${file.engine}`,
-    `snapshot   ${sizes.snapshot_bytes} bytes, bundle ${sizes.bundle_bytes} bytes`,
+    `snapshot   ${size(sizes.snapshot_bytes)}, bundle ${size(sizes.bundle_bytes)}`,
     `open       ${file.open.map(({ id, kind }) => `${id} (${kind})`).join(', ') || 'nothing'}`,
     'transcript',
   ]
@@ -237,12 +245,17 @@ function shown(value: EffectRequest | GuestMessage): string {
   return text.length <= shownChars ? text : `${text.slice(0, shownChars)}…`
 }
 
-function limitsOf(flags: Flags): Limits {
+interface Slice {
+  'slice-ms'?: string | undefined
+  fuel?: string | undefined
+}
+
+function limitsOf(flags: Slice): Limits {
   if (flags['slice-ms'] !== undefined && flags.fuel !== undefined)
     throw new BatonError('usage', 'Give --slice-ms or --fuel, not both.')
   return {
-    ...(flags['slice-ms'] !== undefined && { ms: number('slice-ms', flags['slice-ms'], 0, 0, 86_400_000) }),
-    ...(flags.fuel !== undefined && { fuel: number('fuel', flags.fuel, 0, 1, Number.MAX_SAFE_INTEGER) }),
+    ...(flags['slice-ms'] !== undefined && { ms: number('--slice-ms', flags['slice-ms'], 0, 0, 86_400_000) }),
+    ...(flags.fuel !== undefined && { fuel: number('--fuel', flags.fuel, 0, 1, Number.MAX_SAFE_INTEGER) }),
   }
 }
 
@@ -267,10 +280,13 @@ async function bundleOf(agent: string): Promise<Uint8Array> {
   }
 }
 
-function readEngine(path = dist('engine.wasm')): Uint8Array {
+/** `given`: as the person did; else that of this clone. Throws BatonError `file-unusable`. */
+function readEngine(given: string | undefined): Uint8Array {
+  const path = given ?? dist('engine.wasm')
   try {
     return new Uint8Array(readFileSync(path))
   } catch (cause) {
-    throw new BatonError('snapshot-engine', `(there is no engine at ${path}; run: npm run build)`, { cause })
+    const todo = given === undefined ? { todo: 'Build the engine: npm run build' } : {}
+    throw new BatonError('file-unusable', `${path} can't be read: ${systemWords(cause)}.`, { cause, ...todo })
   }
 }

@@ -9,7 +9,7 @@ import { print } from './output.ts'
 import { leaveNpm } from './persons-environment.ts'
 import { mindReaders } from './streams.ts'
 import { commandIn } from './table.ts'
-import { wrongOf } from './wrong.ts'
+import { lineOf, wrongOf } from './wrong.ts'
 
 async function main(words: readonly string[]): Promise<number> {
   const before = flagsIn(words)
@@ -58,7 +58,7 @@ try {
   if (process.env['BATON_DEBUG']) console.error(error)
   const { exit, ...wrong } = wrongOf(error, words)
   if (flagsIn(words).includes('--json')) print(true, { error: wrong }, '')
-  else process.stderr.write(`baton: ${[wrong.message, wrong.todo].join(' ').trim()}\n`)
+  else process.stderr.write(`baton: ${lineOf(wrong)}\n`)
   process.exitCode = exit
 }
 // The channel to a parent would keep this process alive.

@@ -10,7 +10,7 @@ import { titleOf } from '@baton/shared/view/sessions.ts'
 import * as v from 'valibot'
 import { withAccount, type AccountView, type NamedRunner } from './account.ts'
 import { chooseAgent } from './agent.ts'
-import { parseFor } from './args.ts'
+import { parseFor, quoted } from './args.ts'
 import { doubtsOf, tellDoubts } from './model-doubt.ts'
 import { nearestFirst } from './nearest.ts'
 import { print } from './output.ts'
@@ -132,7 +132,9 @@ function runnerFor(
     const known = names.length === 0 ? 'None is.' : `Online: ${names.join(', ')}.`
     throw new BatonError('no-runner', `No runner named ${name} is online. ${known}${meant(name, names)}`)
   }
-  const who = name === undefined ? 'No runner that is online' : `No runner named ${name}`
-  const start = `Start one: baton runner --workspace ${workspace}`
-  throw new BatonError('no-runner', `${who} serves ${workspace}. ${start}`)
+  const folders = named.flatMap(({ about }) => about.workspaces.map(({ path }) => path))
+  const served = folders.length === 0 ? 'None serves a folder.' : `Served: ${folders.join(', ')}.`
+  const who = name === undefined ? 'None that is online' : `No runner named ${name}`
+  const todo = `Start one with --workspace ${quoted(workspace)}, or again the one that runs there; or see: baton runners`
+  throw new BatonError('no-runner', `${who} serves ${workspace}. ${served}`, { todo })
 }

@@ -4,7 +4,7 @@ import { newPairing, pairingLink, type Account } from '@baton/shared/keys.ts'
 import { LIMITS } from '@baton/shared/protocol.ts'
 import type { Link } from '../daemon/link.ts'
 import { withAccount } from './account.ts'
-import { parseFor } from './args.ts'
+import { address, parseFor } from './args.ts'
 import { print } from './output.ts'
 
 /** Lets a pairing wait at the relay; resolves with the link that takes it. `origin`: how the new device reaches the relay. */
@@ -20,9 +20,10 @@ export function qrCode(text: string): string {
 
 export async function pair(args: string[]): Promise<number> {
   const { values } = parseFor('pair', args)
+  const origin = values.origin === undefined ? undefined : address('--origin', values.origin)
   return withAccount(values.data, async (view) => {
     const { account } = view.identity
-    const link = await offerPairing(view.link, account, values.origin ?? view.link.connection.origin)
+    const link = await offerPairing(view.link, account, origin ?? view.link.connection.origin)
     const minutes = LIMITS.pairing_ms / 60_000
     print(
       values.json,

@@ -19,7 +19,7 @@ import { metricsAddress, serveMetrics, type RunningMetrics } from '../daemon/met
 import { defaultName, Runner } from '../daemon/runner.ts'
 import { modelDoubt } from '../model/names.ts'
 import { watchPower } from '../power/power.ts'
-import { dataFolder, milliseconds, number, parseFor, servedFolder } from './args.ts'
+import { address, dataFolder, milliseconds, number, parseFor, servedFolder } from './args.ts'
 import { runnerName } from './runner-name.ts'
 import { secondRunner, type RunnerFlags } from './second-runner.ts'
 
@@ -37,21 +37,21 @@ export async function runner(args: string[]): Promise<number> {
   const data = dataFolder(values.data)
   const pools = values.pool ?? []
   const capacity = number(
-    'capacity',
+    '--capacity',
     values.capacity,
     pools.length > 0 ? POOL_CAPACITY : LAPTOP_CAPACITY,
     1,
     1000,
   )
+  const relay = values.relay === undefined ? undefined : address('--relay', values.relay)
   const folders = await Promise.all((values.workspace ?? []).map(servedFolder))
   await prepareData(data)
   await using _held = await lockFor(values, data)
   if (values.join !== undefined) await joinAccount(data, values.join)
-  const origin = values.relay ?? (await loadRelay(data))?.origin
+  const origin = relay ?? (await loadRelay(data))?.origin
   if (origin === undefined) throw new BatonError('no-identity')
   // Told a relay and nothing else, this is the first device of a new account.
-  const identity =
-    (await loadIdentity(data)) ?? (values.relay === undefined ? undefined : await newIdentity(data))
+  const identity = (await loadIdentity(data)) ?? (relay === undefined ? undefined : await newIdentity(data))
   if (!identity) throw new BatonError('no-identity')
 
   const name = await runnerName(data, values.name)
@@ -155,7 +155,8 @@ async function joinAccount(data: string, link: string): Promise<void> {
   const present = await loadIdentity(data)
   const { origin, account, device } = await takePairing(link)
   if (present && present.account.id !== account.id) {
-    throw new BatonError('usage', `${data} belongs to another account; choose another folder with --data.`)
+    const todo = 'Choose another folder with --data DIR.'
+    throw new BatonError('data-folder', `(${data} belongs to another account)`, { todo })
   }
   await saveRelay(data, { origin })
   await saveIdentity(data, { account, device })

@@ -3,6 +3,7 @@ import { text as readAll } from 'node:stream/consumers'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { Json } from '@baton/shared/guest.ts'
 import { Mode } from '@baton/shared/journal.ts'
+import { Id } from '@baton/shared/protocol.ts'
 import * as v from 'valibot'
 import { withAccount } from './account.ts'
 import { parseFor } from './args.ts'
@@ -16,6 +17,9 @@ export async function prompt(args: string[]): Promise<number> {
   const { values, positionals } = parseFor('prompt', args)
   const [session, ...words] = positionals
   const text = words.join(' ')
+  if (text.trim() === '') throw new BatonError('usage', 'The prompt is empty.')
+  if (values.id !== undefined && !v.is(Id, values.id))
+    throw new BatonError('usage', '--id takes 8 to 64 letters, digits, - and _.')
   return withAccount(values.data, async (view) => {
     const { sid } = await view.find(session)
     const body = { text, ...(values.steer === true ? { steer: true } : {}) }
@@ -103,10 +107,7 @@ export async function docs(args: string[]): Promise<number> {
     if (!document) {
       const names = [...documents.keys()]
       const known = names.length === 0 ? 'It has none.' : `It has: ${names.join(', ')}.`
-      throw new BatonError(
-        'usage',
-        `The session has no document ${JSON.stringify(name)}. ${known}${meant(name, names)}`,
-      )
+      throw new BatonError('no-document', `(${JSON.stringify(name)}) ${known}${meant(name, names)}`)
     }
     const { version, value } = document
     if (values.set === undefined) {

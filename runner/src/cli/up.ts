@@ -19,7 +19,7 @@ const RELAY_ENDS_MS = 8_000
 
 export async function up(args: string[]): Promise<number> {
   const { values } = parseFor('up', args)
-  const port = number('port', values.port, PORT, 0, 65_535)
+  const port = number('--port', values.port, PORT, 0, 65_535)
   const host = values.host ?? (values.lan ? '0.0.0.0' : '127.0.0.1')
   const data = dataFolder(values.data)
   const workspace = await servedFolder(values.workspace ?? '.')
@@ -29,13 +29,24 @@ export async function up(args: string[]): Promise<number> {
   const parts = new Parts()
   const stopping = untilStopped(() => parts.hurry())
   const bringUp = async (): Promise<boolean> => {
-    const relayArgs = ['--host', host, '--data', data, '--hold-health', '--port', String(port)]
+    // What is wrong there they say themselves.
+    const forPrograms = values.json === true ? ['--json'] : []
+    const relayArgs = [
+      '--host',
+      host,
+      '--data',
+      data,
+      '--hold-health',
+      '--port',
+      String(port),
+      ...forPrograms,
+    ]
     const listening = await parts.start('relay', RELAY, relayArgs, 'listening')
     if (!listening) return false
     const origin = `http://127.0.0.1:${String(listening['port'])}`
     await saveRelay(data, { origin })
     const named = values.name === undefined ? [] : ['--name', values.name]
-    const runnerArgs = ['runner', '--data', data, '--workspace', workspace, ...named]
+    const runnerArgs = ['runner', '--data', data, '--workspace', workspace, ...named, ...forPrograms]
     if (!(await parts.start('runner', BATON, runnerArgs, 'serving'))) return false
     parts.tell('relay', { t: 'healthy' })
     const name = await runnerName(data, values.name)

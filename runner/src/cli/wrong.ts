@@ -1,5 +1,7 @@
 /** What went wrong, as a command says it: one line for people, the same in parts for programs. */
-import { BatonError, explain, type ErrorCode } from '@baton/shared/errors.ts'
+import { BatonError, type ErrorCode } from '@baton/shared/errors.ts'
+import { diskError } from '../files/replace.ts'
+import { systemCode, systemWords } from '../files/words.ts'
 import { commandIn } from './table.ts'
 
 export interface Wrong {
@@ -24,12 +26,32 @@ const AWAY: ReadonlySet<ErrorCode> = new Set(['offline', 'timeout', 'store-down'
 
 /** `words`: the command line, for the help that is meant. */
 export function wrongOf(error: unknown, words: readonly string[]): Wrong {
-  if (!(error instanceof BatonError)) return { code: 'internal', message: explain(error), todo: '', exit: 1 }
-  const { code, detail } = error
+  const known = coded(error)
+  const { code, detail } = known
+  // What is wrong with the command line says more than that it is wrong.
+  if (code === 'usage') return { code, message: detail || known.message, todo: helpHint(words), exit: 2 }
   const own = OF_A_COMMAND[code]
-  const message = own?.what === undefined ? error.message : `${own.what} ${detail}`.trim()
-  if (code === 'usage') return { code, message, todo: helpHint(words), exit: 2 }
-  return { code, message, todo: own?.todo ?? error.todo, exit: AWAY.has(code) ? 3 : 1 }
+  const message = own?.what === undefined ? known.message : `${own.what} ${detail}`.trim()
+  return { code, message, todo: own?.todo ?? known.todo, exit: AWAY.has(code) ? 3 : 1 }
+}
+
+/** What went wrong, in one line for people. */
+export function lineOf({ message, todo }: Pick<Wrong, 'message' | 'todo'>): string {
+  return `${message} ${todo}`.trim()
+}
+
+/** What nobody foresaw, as an error of the table: the system's refusals are the person's to mend, the rest is ours. */
+function coded(error: unknown): BatonError {
+  const cause = diskError(error)
+  if (cause instanceof BatonError) return cause
+  if (systemCode(cause) !== undefined) {
+    const path = (cause as NodeJS.ErrnoException).path
+    return new BatonError('file-unusable', `${path === undefined ? '' : `${path}: `}${systemWords(cause)}.`, {
+      cause,
+    })
+  }
+  const todo = 'Report it as a bug, with what it prints when BATON_DEBUG=1 is set.'
+  return new BatonError('internal', `(${systemWords(cause)})`, { cause, todo })
 }
 
 /** The help of the command that was meant, if there is one. */

@@ -13,6 +13,7 @@ import {
   type Device,
 } from '@baton/shared/keys.ts'
 import { replaceWhole } from '../files/replace.ts'
+import { systemWords } from '../files/words.ts'
 
 export interface Identity {
   account: Account
@@ -30,10 +31,16 @@ export async function prepareData(data: string): Promise<void> {
   }
 }
 
-/** Undefined when this machine has no identity yet. Throws BatonError `data-folder`, `cannot-open`. */
+/** Undefined when this machine has no identity yet. Throws BatonError `data-folder`. */
 export async function loadIdentity(data: string): Promise<Identity | undefined> {
-  const text = await readOptional(join(data, 'identity.json'))
-  return text === undefined ? undefined : identityFromJson(text)
+  const path = join(data, 'identity.json')
+  const text = await readOptional(path)
+  try {
+    return text === undefined ? undefined : identityFromJson(text)
+  } catch (cause) {
+    const todo = 'Put back a copy of it. Without one, move it away and join again: baton runner --join LINK'
+    throw new BatonError('data-folder', `(${path}: the identity file is damaged)`, { cause, todo })
+  }
 }
 
 /** Throws BatonError `data-folder`, `disk-full`. */
@@ -49,24 +56,30 @@ export async function newIdentity(data: string): Promise<Identity> {
   return identity
 }
 
-const RelayFile = v.object({ origin: v.string(), about: v.optional(DeviceAbout) })
+const RelayFile = v.object({
+  origin: v.pipe(v.string(), v.regex(/^https?:/), v.url()),
+  about: v.optional(DeviceAbout),
+})
 /** Where this machine's account is served, and how this device is called there. */
 export type RelayFile = v.InferOutput<typeof RelayFile>
 
 /** Undefined when this machine belongs to no relay yet. Throws BatonError `data-folder`. */
 export async function loadRelay(data: string): Promise<RelayFile | undefined> {
-  const text = await readOptional(join(data, 'relay.json'))
+  const path = join(data, 'relay.json')
+  const text = await readOptional(path)
   if (text === undefined) return undefined
   try {
     return v.parse(RelayFile, JSON.parse(text))
   } catch (cause) {
-    throw new BatonError('data-folder', `(${join(data, 'relay.json')} is damaged; delete it)`, { cause })
+    const todo = 'It is written anew by baton up, and by joining again: baton runner --join LINK'
+    throw new BatonError('data-folder', `(${path} is damaged)`, { cause, todo })
   }
 }
 
-/** Saves what is given and keeps the rest. */
+/** Saves what is given and keeps the rest. Throws BatonError `data-folder`, `disk-full`. */
 export async function saveRelay(data: string, relay: RelayFile): Promise<void> {
-  const before = await loadRelay(data)
+  // What is damaged is mended by it.
+  const before = await loadRelay(data).catch(() => undefined)
   await replace(join(data, 'relay.json'), `${JSON.stringify({ ...before, ...relay })}\n`)
 }
 
@@ -89,6 +102,5 @@ async function replace(path: string, text: string): Promise<void> {
 
 function folderError(path: string, cause: unknown): BatonError {
   if (cause instanceof BatonError) return cause
-  const { code } = cause as NodeJS.ErrnoException
-  return new BatonError('data-folder', `(${path}: ${code ?? String(cause)})`, { cause })
+  return new BatonError('data-folder', `(${path}: ${systemWords(cause)})`, { cause })
 }

@@ -124,7 +124,8 @@ export class PlainAttach {
   }
 
   #complain(error: unknown): void {
-    process.stderr.write(`baton: ${clean(explain(error))}\n`)
+    const line = error instanceof BatonError && error.code === 'usage' ? error.detail : explain(error)
+    process.stderr.write(`baton: ${clean(line)}\n`)
   }
 
   async #line(line: string): Promise<void> {

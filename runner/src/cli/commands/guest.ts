@@ -14,7 +14,7 @@ export const GUEST = {
       mode: { type: 'string', value: 'MODE', values: MODES, what: 'its mode' },
       json: OUT.json,
     },
-    load: guest('new'),
+    load: (): Promise<Run> => import('../guest.ts').then(({ guestNew }) => guestNew),
   },
   'guest step': {
     group: 'Guest',
@@ -26,14 +26,14 @@ export const GUEST = {
       engine: { type: 'string', value: 'FILE', values: 'file', what: 'another engine' },
       json: OUT.json,
     },
-    load: guest('step'),
+    load: (): Promise<Run> => import('../guest.ts').then(({ guestStep }) => guestStep),
   },
   'guest reply': {
     group: 'Guest',
     what: 'answer what it asked for: a text, yes or no, or JSON',
     args: [{ name: 'FILE', values: 'file' }, { name: 'EFFECT' }, { name: 'VALUE' }],
     flags: { error: { type: 'boolean', what: 'the answer is an error' }, json: OUT.json },
-    load: guest('reply'),
+    load: (): Promise<Run> => import('../guest.ts').then(({ guestReply }) => guestReply),
   },
   'guest fork': {
     group: 'Guest',
@@ -43,20 +43,13 @@ export const GUEST = {
       { name: 'COPY', values: 'file' },
     ],
     flags: { seed: { type: 'string', value: 'HEX', what: 'the seed of the copy' }, json: OUT.json },
-    load: guest('fork'),
+    load: (): Promise<Run> => import('../guest.ts').then(({ guestFork }) => guestFork),
   },
   'guest inspect': {
     group: 'Guest',
     what: 'state, open effects and transcript',
     args: [{ name: 'FILE', values: 'file' }],
     flags: { json: OUT.json },
-    load: guest('inspect'),
+    load: (): Promise<Run> => import('../guest.ts').then(({ guestInspect }) => guestInspect),
   },
 } as const satisfies Record<string, Command>
-
-function guest(verb: string): () => Promise<Run> {
-  return async () => {
-    const { runGuestCommand } = await import('../guest.ts')
-    return (args) => runGuestCommand([verb, ...args])
-  }
-}
