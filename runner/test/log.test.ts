@@ -42,6 +42,30 @@ it('says who decided, and why; what is cut says how to see it', () => {
   expect(textOf([long], true)).toContain('line 39')
 })
 
+it('H18: says which rule or mode allowed a call that nobody was asked for', () => {
+  const rules = [{ tool: 'bash', prefix: 'git status', action: 'allow' as const }]
+  expect(textOf([call({ ...decided('', true), allowed: { rules } })])).toContain(
+    '[allowed by rule "bash: git status"]',
+  )
+  expect(textOf([call({ allowed: { mode: 'edit' } })])).toContain('[allowed by mode edit]')
+  expect(textOf([call({})])).not.toContain('allowed')
+})
+
+it('H17: a call that was ended in its middle is shown with what it had printed', () => {
+  const error = { code: 'stopped', message: 'Stopped by a person.', printed: 'ok 1\nok 2\n' }
+  expect(
+    textOf([call({ state: 'stopped', error })])
+      .split('\n')
+      .slice(1),
+  ).toEqual(['    Stopped by a person.', '    ok 1', '    ok 2'])
+})
+
+it('I8: a request that was cut off and asked again is told with the answer', () => {
+  expect(textOf([{ kind: 'text', id: 'e1', at: 0, text: 'Done.', repeated: 2 }])).toBe(
+    '-- 2 requests were cut off and asked again.\nDone.',
+  )
+})
+
 it('moves, changes of the mode and words of a runner stand where they happened, and name the machine', () => {
   const at = { at: 0 }
   const text = textOf([

@@ -71,7 +71,8 @@ describe('text', () => {
               input: { command: hostile },
               state: 'error' as const,
             },
-            ...{ attempt: 1, error: { code: 'x', message: hostile } },
+            ...{ attempt: 1, error: { code: 'x', message: hostile, printed: hostile } },
+            allowed: { rules: [{ tool: hostile, prefix: hostile, action: 'allow' as const }] },
           },
         ].flatMap((item) => [
           ...itemLines(item, { width: 30, isOpen: true, nameOf, live: hostile }),

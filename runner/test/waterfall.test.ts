@@ -93,6 +93,25 @@ describe('the waterfall', () => {
     expect(text).toContain('waited for decisions 5.0 s · without a prompt 1 h 0 min')
   })
 
+  it('H18: says of a call that nobody was asked for by what it was allowed', () => {
+    const ran: Span = { kind: 'tool', name: 'bash', start_ms: 0, end_ms: 5, end: 'ok' }
+    const lines = waterfall(
+      { spans: [{ ...ran, allowed: { mode: 'edit' } }, ran], totals },
+      { columns: 100, now: 0, nameOf: (id) => id },
+    )
+    expect(lines.filter((line) => line.includes('mode edit'))).toHaveLength(1)
+  })
+
+  it('I8: tells requests that were cut off, and may be billed, from those that failed', () => {
+    const sums = (repeated: number, cut_off: number): string =>
+      waterfall(
+        { spans: [], totals: { ...totals, requests: 4, repeated, cut_off } },
+        { columns: 100, now: 0, nameOf: (id) => id },
+      ).join('\n')
+    expect(sums(2, 1)).toContain('4 model calls (2 repeated, 1 of them cut off)')
+    expect(sums(2, 0)).toContain('4 model calls (2 repeated)')
+  })
+
   it('lets no escape sequence through', () => {
     // oxlint-disable-next-line no-control-regex -- looks for control characters
     expect(draw(120).join('')).not.toMatch(/[\u0000-\u001f\u007f]/)

@@ -25,6 +25,14 @@ describe('B1: the mode decides where no rule does', () => {
     expect(permissionOf(bash('ls'), mode, [])).toBe(runs)
   })
 
+  it('H18: and it is told whether rules allowed a call, and which', () => {
+    const rules = [allow('bash', 'git status'), allow('bash', 'ls'), allow('edit', 'src')]
+    expect(rulingOf(bash('ls -l && git status && ls'), 'ask', rules).through).toEqual([rules[1], rules[0]])
+    expect(rulingOf(edit('src/a.ts'), 'edit', rules).through).toEqual([rules[2]])
+    expect(rulingOf(edit('docs/a.md'), 'edit', rules)).toEqual({ permission: 'allow' })
+    expect(rulingOf(bash('ls && rm a'), 'ask', rules)).toEqual({ permission: 'ask' })
+  })
+
   it('and in plan mode no rule allows more', () => {
     expect(permissionOf(bash('ls'), 'plan', [allow('bash')])).toBe('deny')
   })

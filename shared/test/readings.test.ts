@@ -333,17 +333,18 @@ test('X9: pictures of a copied history are named as they are stored in the copy,
 })
 
 describe('C28: what a model said while it thought', () => {
-  const says = (content: Json[]): Transcript =>
-    read(new Journal().llm(1).add('outcome', { effect: 1, now: 0, result: { content }, repeated: 1 }))
+  const says = (content: Json[], repeated = 0): Transcript =>
+    read(new Journal().llm(1).add('outcome', { effect: 1, now: 0, result: { content }, repeated }))
   const thinking = (text: string): Json => ({ type: 'thinking', thinking: text, signature: 'c2ln' })
   const redacted = { type: 'redacted_thinking', data: 'ZGF0YQ' }
   const text = (words: string): Json => ({ type: 'text', text: words })
 
   test('stands apart from the answer, in its order', () => {
-    const { items } = says([
+    const content = [
       ...[thinking('First the tests.'), thinking('Then the mend.'), text('I'), text('look.')],
       ...[{ type: 'tool_use', id: 'a', name: 'read', input: {} }, thinking('One more.'), text('Done.')],
-    ])
+    ]
+    const { items } = says(content, 1)
     expect(items).toMatchObject([
       { kind: 'thought', text: 'First the tests.\n\nThen the mend.' },
       { kind: 'text', text: 'I\n\nlook.', repeated: 1 },

@@ -80,7 +80,7 @@ describe('a trace', () => {
       ['ok', 3],
     ])
     expect(spans[1]?.error?.code).toBe('model-busy')
-    expect(totals).toMatchObject({ requests: 3, repeated: 2 })
+    expect(totals).toMatchObject({ requests: 3, repeated: 2, cut_off: 1 })
   })
 
   it('shows how long people were waited for, and not the open ear of a turn', () => {

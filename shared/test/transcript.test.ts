@@ -260,6 +260,17 @@ describe('calls', () => {
     expect(tool).toMatchObject({ state: 'interrupted', error: { code: 'interrupted' } })
   })
 
+  test('H18: a call carries by what it was allowed, also where the agent had asked for it', () => {
+    const intent = { kind: 'tool', replay: 'never', digest: 'a'.repeat(64), attempt: 1, now: 0 } as const
+    const allowed = { mode: 'full' } as const
+    const journal = new Journal()
+      .asks(1, 'bash', {})
+      .add('outcome', { effect: 1, now: 0, result: { approved: true } })
+      .add('intent', { ...intent, effect: 2, tool: { name: 'bash', input: {}, approval: 1 }, allowed })
+      .add('intent', { ...intent, effect: 3, tool: { name: 'bash', input: {} }, allowed })
+    expect(tools(transcriptOf(journal).items)).toMatchObject([{ allowed }, { allowed }])
+  })
+
   test('a later attempt of one effect is the same line', () => {
     const items = tools(
       transcriptOf(new Journal().call(1, 'read', {}).call(1, 'read', {}, undefined, 2).did(1, 'x')).items,
@@ -392,6 +403,19 @@ describe('handoffs', () => {
   test('I8: a request that was cut off and asked again is counted', () => {
     const journal = new Journal().llm(1).llm(1, 2).says(1, 'Hi.', { repeated: 1 })
     expect(transcriptOf(journal).items).toMatchObject([{ kind: 'text', repeated: 1 }])
+  })
+
+  test('I8: also of an answer without words, say only a call, and of one that failed in the end', () => {
+    const content = [{ type: 'tool_use', id: 't', name: 'read', input: {} }]
+    const called = new Journal()
+      .llm(1)
+      .llm(1, 2)
+      .add('outcome', { effect: 1, now: 0, result: { content }, repeated: 1 })
+    const told = { kind: 'event', tone: 'quiet', text: 'One request was cut off and asked again.' }
+    expect(transcriptOf(called).items).toMatchObject([told])
+    const error = { code: 'model-busy', message: 'busy' }
+    const failed = new Journal().llm(1).llm(1, 2).add('outcome', { effect: 1, now: 0, error, repeated: 1 })
+    expect(transcriptOf(failed).items).toMatchObject([told, { kind: 'event', tone: 'error' }])
   })
 })
 

@@ -170,6 +170,36 @@ describe('modes and rules', () => {
     expect(notes(entries)).toEqual([{ approved: true }, 'mode', { error: 'not-approved' }])
   })
 
+  it('H18: the intent of a call that nobody was asked for names the rules that allowed it, or else the mode', async () => {
+    const program: Program = function* () {
+      yield {}
+      const given = yield { ask: [approve(1, 'bash', { command: 'make' })] }
+      const bash = (id: number, command: string, approval?: number) => tool(id, 'bash', { command }, approval)
+      yield { ask: [emit(2, resultOf(given)), bash(3, 'make', 1)], blockOn: 3 }
+      yield { ask: [bash(4, 'git status && ls -l')], blockOn: 4 }
+      yield { ask: [tool(5, 'look')], blockOn: 5 }
+      yield { ask: [bash(6, 'rm -rf /')], blockOn: 6 }
+      yield { ask: [prompt(7)] }
+      yield { ask: [bash(8, 'make')], blockOn: 8 }
+      yield { ask: [emit(9, 'done'), prompt(10)] }
+      return null
+    }
+    const git = { tool: 'bash', prefix: 'git status', action: 'allow' } as const
+    const ls = { tool: 'bash', prefix: 'ls', action: 'allow' } as const
+    await using loop = await Loop.open({ program, tools })
+    const { client } = loop
+    const { id } = await loop.runner('one', { rules: async () => [ls, git] })
+    const sid = await loop.start(id)
+    await client.untilEntries(sid, 'it asks', begun(1))
+    await client.decide(sid, 1, callDigest('bash', { command: 'make' }), true)
+    await client.untilEntries(sid, 'it waits', begun(7))
+    await client.setMode(sid, 'full', 0)
+    const entries = await client.untilEntries(sid, 'all are told', noted(2))
+    const allowed = [3, 4, 5, 6, 8].map((effect) => intents(entries, effect)[0]?.allowed)
+    // By a person; by two rules together; it only looks; refused; by the mode.
+    expect(allowed).toEqual([undefined, { rules: [git, ls] }, undefined, undefined, { mode: 'full' }])
+  })
+
   it('B8: on another runner a tool is not laxer than the agent was told at the start', async () => {
     const program: Program = function* () {
       yield {}
