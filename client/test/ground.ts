@@ -124,7 +124,9 @@ export class Ground {
   }: PhoneOptions = {}): Promise<Phone> {
     const context = await this.#browser.newContext({
       viewport: { width, height },
-      deviceScaleFactor: 2,
+      // Drawing is most of a browser's work, and neither how fine nor how it moves is looked at here.
+      deviceScaleFactor: 1,
+      reducedMotion: 'reduce',
       hasTouch: touch,
       isMobile: touch,
       colorScheme: theme,

@@ -4,8 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface UntilOptions {
   /** When to give up. Generous: it ends what hangs, it measures nothing. */
   deadline_ms?: number
+  /** Between two probes. When absent it is short at first and then longer: asking takes time from what is waited for. */
   every_ms?: number
 }
+
+const FIRST_MS = 5
+const LAST_MS = 50
 
 type Falsy = false | null | undefined | 0 | ''
 
@@ -18,10 +22,11 @@ type Falsy = false | null | undefined | 0 | ''
 export async function until<T>(
   awaited: string,
   probe: () => T | Promise<T>,
-  { deadline_ms = 60_000, every_ms = 15 }: UntilOptions = {},
+  { deadline_ms = 60_000, every_ms }: UntilOptions = {},
 ): Promise<Exclude<T, Falsy>> {
   const start = performance.now()
   let last = 'nothing was probed'
+  let pause_ms = every_ms ?? FIRST_MS
   for (;;) {
     try {
       const value = await probe()
@@ -34,6 +39,7 @@ export async function until<T>(
     if (waited_ms >= deadline_ms) {
       throw new Error(`gave up waiting until ${awaited}, after ${(waited_ms / 1000).toFixed(1)} s; ${last}`)
     }
-    await sleep(every_ms)
+    await sleep(pause_ms)
+    if (every_ms === undefined) pause_ms = Math.min(pause_ms * 1.2, LAST_MS)
   }
 }
