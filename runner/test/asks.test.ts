@@ -1,7 +1,9 @@
+import { ATTEMPTS_MAX } from '@baton/shared/backoff.ts'
 import { describe, expect, it } from 'vitest'
 import type { Intent } from '@baton/shared/journal.ts'
-import { adoptOrphans, ATTEMPTS_MAX } from '../src/session/asks.ts'
+import { adoptOrphans } from '../src/session/asks.ts'
 import type { Live } from '../src/session/live.ts'
+import { backoffOf } from '../src/session/retry.ts'
 import { emptyState, fold, statusOf } from '../src/session/state.ts'
 
 const intent = (effect: number, rest: Partial<Intent>): Intent => ({
@@ -25,6 +27,31 @@ describe('effects that an earlier runner left open', () => {
     expect(drafts).toMatchObject([
       { kind: 'outcome', body: { effect: 2, now: 7, error: { code: 'attempts-exhausted' } } },
     ])
+  })
+
+  const paused = (not_before: number): Intent =>
+    intent(1, {
+      kind: 'llm',
+      attempt: 2,
+      now: 10_000,
+      retry: { code: 'model-busy', message: '', not_before },
+    })
+
+  it.each([
+    ['an hour behind', -3_600_000, 'again'],
+    ['right', 11_000, 'first'],
+    ['an hour ahead', 3_600_000, 'again'],
+  ])('F27: a pause that the clock of this machine, %s, does not show counts as an attempt', (_, now, how) => {
+    const live = liveWith(paused(12_000))
+    expect(adoptOrphans(live, now)).toEqual([])
+    expect([...live.toStart]).toEqual([[1, how]])
+  })
+
+  it('I2: a pause is as long as the runner that wrote it meant, whatever the clock here says, and bounded', () => {
+    expect(backoffOf(paused(12_000))).toBe(2_000)
+    expect(backoffOf(paused(0))).toBe(0)
+    expect(backoffOf(paused(Number.MAX_SAFE_INTEGER))).toBe(300_000)
+    expect(backoffOf(intent(1, {}))).toBe(0)
   })
 
   it('I5: a never effect ends as interrupted, whatever its kind of failure was', () => {

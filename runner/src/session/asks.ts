@@ -12,8 +12,7 @@ import { isStop, type Live } from './live.ts'
 import { failureOf, withPrinted } from './perform.ts'
 import { allowanceOf, objectionToCall, ruledDecision, type Policy } from './permissions.ts'
 import { digestOf, intentOf, type AwaitedRequest } from './requests.ts'
-
-export { ATTEMPTS_MAX }
+import { isBackingOff } from './retry.ts'
 
 /** The program asked for something else than the journal says: snapshot and tail disagree (F29). */
 export class Diverged extends Error {
@@ -153,7 +152,7 @@ export function adoptOrphans(live: Live, now: number, unstarted: readonly number
       continue
     }
     // Time alone had to pass: nothing has started yet.
-    const waited = kind === 'sleep' || (intent.retry !== undefined && intent.retry.not_before > now)
+    const waited = kind === 'sleep' || isBackingOff(intent, now)
     const isUnstarted = replay === 'safe' && unstarted.includes(effect)
     if (waited || isUnstarted) live.toStart.set(effect, 'first')
     else if (replay === 'never' || isOfOrigin(live, seq, intent))

@@ -10,6 +10,7 @@ import type { SessionOptions } from './options.ts'
 import { NewestOutput, Partial } from './partial.ts'
 import { performLlm, performTool, type Performed } from './perform.ts'
 import { objectionToWay } from './permissions.ts'
+import { backoffOf } from './retry.ts'
 import { unlessAborted } from './steady.ts'
 import { intentOf, requestOf, type AwaitedRequest } from './requests.ts'
 
@@ -78,7 +79,7 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
           partial.end(),
         )
       }
-      effects.start(id, 'llm', run, { not_before: intent?.retry?.not_before ?? 0 })
+      effects.start(id, 'llm', run, { not_before: intent?.retry ? Date.now() + backoffOf(intent) : 0 })
       return
     }
     case 'tool': {
