@@ -101,7 +101,9 @@ describe('ended sessions', () => {
 
     const other = await cluster.session(laptop)
     const refused = here('dismiss', other)
-    await expect(refused).rejects.toThrow(/Only what has ended can be dismissed, and \w+ \(test\) is /)
+    await expect(refused).rejects.toThrow(
+      /Only sessions that have ended can be dismissed\. \(\w+ is \w+: test\)/,
+    )
 
     expect(await json('dismiss', 'Lost')).toEqual([{ sid, status: 'failed', title: 'Lost' }])
     expect(await here('ls')).not.toContain('Lost')

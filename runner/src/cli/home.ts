@@ -1,7 +1,7 @@
 /** `baton home`: brings back the sessions that went on elsewhere while this machine slept. */
 import { BatonError } from '@baton/shared/errors.ts'
 import { agoWords } from '@baton/shared/view/units.ts'
-import { withAccount, type NamedRunner, type NamedSession } from './account.ts'
+import { namesOf, withAccount, type NamedRunner, type NamedSession } from './account.ts'
 import { parseFor } from './args.ts'
 import { print, table } from './output.ts'
 import { cleanLine } from './term/text.ts'
@@ -12,12 +12,13 @@ const SHORT = 8
 export async function home(args: string[]): Promise<number> {
   const { values, positionals } = parseFor('home', args)
   return withAccount(values.data, async (view) => {
-    const { sessions, runners } = await view.list()
+    const listed = await view.list()
+    const { sessions, runners } = listed
     const here = runners.find(({ device }) => device === view.identity.device.id)
     // Only while it runs it says what is away.
     if (!here?.online) throw new BatonError('runner-off', here && offSince(here))
     const away = (here.about.away ?? []).flatMap((sid) => sessions.filter((session) => session.sid === sid))
-    const names = new Map(runners.map(({ device, about }) => [device, about.name]))
+    const names = namesOf(listed)
     const whereOf = ({ holder }: NamedSession): string | null =>
       holder === undefined ? null : (names.get(holder) ?? holder.slice(0, SHORT))
     const rows = away.map((session) => {
@@ -29,8 +30,8 @@ export async function home(args: string[]): Promise<number> {
         ...[sid.slice(0, SHORT), status, runner ?? 'parked'],
         cleanLine(title),
       ])
-      const listed = `${table(['session', 'status', 'where', 'about'], lines)}\nBring them home: baton home --all`
-      print(values.json, rows, rows.length === 0 ? 'Nothing is away.' : listed)
+      const text = `${table(['session', 'status', 'where', 'about'], lines)}\nBring them home: baton home --all`
+      print(values.json, rows, rows.length === 0 ? 'Nothing is away.' : text)
       return 0
     }
     const wanted = values.all === true ? away : await view.findEach(positionals)

@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import { BatonError, explain } from '@baton/shared/errors.ts'
 import type { RunnerAbout } from '@baton/shared/journal.ts'
 import { takePairing } from '@baton/shared/pairing.ts'
+import { duration } from '@baton/shared/view/units.ts'
 import { lockData } from '../daemon/data-lock.ts'
 import { createHands } from '../daemon/hands.ts'
 import {
@@ -85,7 +86,7 @@ export async function runner(args: string[]): Promise<number> {
     ...{ platform: process.platform, env: process.env, log },
     events: {
       going: (why, within_ms) => {
-        log(`${why} is near, letting all sessions go within ${within_ms} ms`)
+        log(`${why} is near, letting all sessions go within ${duration(within_ms)}`)
         return running.sleep(within_ms)
       },
       back: () => {
@@ -93,9 +94,7 @@ export async function runner(args: string[]): Promise<number> {
         running.wake()
       },
       jumped: (away_ms) => {
-        log(
-          `this machine stood still for ${Math.round(away_ms / 1000)} s; looking after connection and leases`,
-        )
+        log(`this machine stood still for ${duration(away_ms)}; looking after connection and leases`)
         running.lookAgain()
       },
       network: () => running.lookAgain(),

@@ -1,6 +1,8 @@
 /** A trace as lines of a terminal: one span a line, its bar on a common axis. Pure. */
 import type { Span, Trace } from '@baton/shared/trace.ts'
-import { duration } from '@baton/shared/view/units.ts'
+import { duration, size } from '@baton/shared/view/units.ts'
+import { countWords, exactDollars } from '@baton/shared/view/usage.ts'
+import { filled } from './output.ts'
 import { allowanceWords } from '@baton/shared/view/words.ts'
 import { cleanLine, cut, widthOf } from './term/text.ts'
 
@@ -119,8 +121,8 @@ function titleOf({ kind, name, detail, from, to }: Span, nameOf: (device: string
 function costOf({ usage, bytes, allowed }: Span): string {
   if (allowed) return allowanceWords(allowed)
   if (usage)
-    return `${tokens(usage.input_tokens + usage.cache_read_tokens)}→${tokens(usage.output_tokens)}${money(usage.cost_usd)}`
-  return bytes === undefined ? '' : `${Math.max(1, Math.round(bytes / 1024))} KB`
+    return `${countWords(usage.input_tokens + usage.cache_read_tokens)}→${countWords(usage.output_tokens)}${usage.cost_usd === undefined ? '' : ` ${exactDollars(usage.cost_usd)}`}`
+  return bytes === undefined ? '' : size(bytes)
 }
 
 function totalsIn(totals: Trace['totals'], decisions_ms: number, idle_ms: number): string[] {
@@ -132,8 +134,8 @@ function totalsIn(totals: Trace['totals'], decisions_ms: number, idle_ms: number
     `waited for decisions ${duration(decisions_ms)}`,
     `without a prompt ${duration(idle_ms)}`,
     plural(handoffs, 'handoff'),
-    `${tokens(input)} tokens in (${tokens(totals.cache_read_tokens)} cached), ${tokens(totals.output_tokens)} out`,
-    ...(cost_usd === undefined ? [] : [`$${cost_usd.toFixed(cost_usd < 1 ? 4 : 2)}`]),
+    `${countWords(input)} tokens in (${countWords(totals.cache_read_tokens)} cached), ${countWords(totals.output_tokens)} out`,
+    ...(cost_usd === undefined ? [] : [exactDollars(cost_usd)]),
   ]
 }
 
@@ -145,14 +147,6 @@ function repeatedIn(repeated: number, cut_off: number): string {
 
 function plural(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
-}
-
-function tokens(count: number): string {
-  return count < 1000 ? `${count}` : `${(count / 1000).toFixed(count < 10_000 ? 1 : 0)}k`
-}
-
-function money(usd: number | undefined): string {
-  return usd === undefined ? '' : ` $${usd.toFixed(usd < 0.1 ? 4 : 2)}`
 }
 
 /** Parts joined by dots, in lines of at most `columns`. */
@@ -169,6 +163,5 @@ function wrapped(parts: string[], columns: number): string[] {
 
 /** Cut or filled to a width. */
 function fit(text: string, width: number): string {
-  const short = cut(cleanLine(text), width)
-  return short + ' '.repeat(Math.max(0, width - widthOf(short)))
+  return filled(cut(cleanLine(text), width), width)
 }

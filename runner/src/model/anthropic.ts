@@ -2,6 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { BatonError } from '@baton/shared/errors.ts'
 import type { LlmResult } from '@baton/shared/guest.ts'
+import { duration } from '@baton/shared/view/units.ts'
 import { Answer } from './answer.ts'
 import { failureOf } from './failures.ts'
 import { ModelFailure, type Model, type ModelCallOptions } from './model.ts'
@@ -97,7 +98,8 @@ async function answer(
   } finally {
     clearTimeout(silence)
   }
-  if (isSilent) throw new ModelFailure('model-unreachable', `The stream was silent for ${silence_ms} ms.`)
+  if (isSilent)
+    throw new ModelFailure('model-unreachable', `The stream was silent for ${duration(silence_ms)}.`)
   // The iteration also ends, without an error, when it is aborted.
   signal.throwIfAborted()
   return whole.result()

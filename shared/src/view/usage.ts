@@ -93,6 +93,11 @@ export function contextWords({ tokens, window }: NonNullable<Used['context']>): 
     : `${countWords(tokens)} of ${countWords(window)} tokens`
 }
 
+/** What a single thing cost: `$0.0042`, `$1.24`. */
+export function exactDollars(usd: number): string {
+  return `$${usd.toFixed(usd < 0.1 ? 4 : 2)}`
+}
+
 function dollars(usd: number): string {
   return usd > 0 && usd < 0.01 ? 'under $0.01' : `$${usd.toFixed(2)}`
 }

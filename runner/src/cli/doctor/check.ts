@@ -1,6 +1,7 @@
 /** One thing that `baton doctor` looks at, and how what was found is told. */
 import { execFile } from 'node:child_process'
 import { explain } from '@baton/shared/errors.ts'
+import { duration } from '@baton/shared/view/units.ts'
 
 export interface Finding {
   state: 'ok' | 'warning' | 'problem'
@@ -21,7 +22,7 @@ export const problem = (says: string, todo: string): Finding => ({ state: 'probl
 export async function checked(name: string, within_ms: number, look: () => Promise<Finding>): Promise<Check> {
   const late = Promise.withResolvers<Finding>()
   const timer = setTimeout(() => {
-    const says = `It did not answer within ${within_ms / 1000} s.`
+    const says = `It did not answer within ${duration(within_ms)}.`
     late.resolve(problem(says, 'Try again; if it stays so, whatever it asks hangs.'))
   }, within_ms)
   try {

@@ -3,6 +3,7 @@
  * code: only those of folders that this machine's runner serves are run, or of one that is named, as far as they are trusted, and in
  * a process of their own (config-look.ts), which ends in time whatever they do.
  */
+import { duration } from '@baton/shared/view/units.ts'
 import { fork } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -43,7 +44,7 @@ function look(at: LookAt, within_ms: number): Promise<Check[]> {
     const child = fork(LOOK, [], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
     let kill: NodeJS.Timeout | undefined
     const late = setTimeout(() => {
-      checks.push(about(unfinished(at, `takes longer than ${within_ms / 1000} s`, checks)))
+      checks.push(about(unfinished(at, `takes longer than ${duration(within_ms)}`, checks)))
       child.kill('SIGTERM')
       kill = setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS)
     }, within_ms)

@@ -2,7 +2,7 @@
 import { Connection, type ConnectionState } from '@baton/shared/connection.ts'
 import { BatonError } from '@baton/shared/errors.ts'
 import { SOCKET_PATH, type AskGives } from '@baton/shared/protocol.ts'
-import { isLeaving } from '@baton/shared/view/runners.ts'
+import { isLeaving, roomWords } from '@baton/shared/view/runners.ts'
 import { duration, size } from '@baton/shared/view/units.ts'
 import type { Identity, RelayFile } from '../../daemon/identity.ts'
 import type { Listed } from '../account.ts'
@@ -51,7 +51,7 @@ function unreachable(origin: string, error: unknown): Finding {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   if (error instanceof Error && error.name === 'TimeoutError')
     return problem(
-      `${origin} takes connections and did not answer within ${HTTP_MS / 1000} s.`,
+      `${origin} takes connections and did not answer within ${duration(HTTP_MS)}.`,
       'The relay hangs, or a firewall swallows it: restart the relay; check the network.',
     )
   if (code === 'ECONNREFUSED')
@@ -166,9 +166,8 @@ export function runners({ runners: all, sessions }: Listed): Finding {
     return waits > 0 ? problem(`${away} ${waits} sessions wait for one.`, start) : warning(away, start)
   }
   const words = online.map((runner) => {
-    const { about, held, capacity } = runner
-    const room = isLeaving(runner) ? 'leaving' : `${held}/${capacity}`
-    return `${about.name} (${about.platform}, ${about.model}, ${room})`
+    const room = isLeaving(runner) ? 'leaving' : roomWords(runner)
+    return `${runner.about.name} (${runner.about.platform}, ${runner.about.model}, ${room})`
   })
   const says = cleanLine(words.join(', '))
   const full = online.every(({ held, capacity }) => held >= capacity)
