@@ -36,7 +36,7 @@ export function layoutOf(module: WebAssembly.Module): MemoryLayout {
     now: () => 0,
   })
   const first = instance.bytes().findIndex((byte) => byte !== 0)
-  const stack = Number(instance.exports.__stack_pointer.value)
+  const stack = instance.exports.__stack_pointer.value
   const layout = { heap: instance.exports.wasm_malloc(1) - CHUNK_HEAD, stackFirst: first >= stack }
   layouts.set(module, layout)
   return layout

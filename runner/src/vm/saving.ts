@@ -113,7 +113,7 @@ export class Saving {
     const { instance, module, baseline } = this.#options
     const memory = instance.bytes().slice()
     if (state.name !== 'interrupted') {
-      const stack = Number(instance.exports.__stack_pointer.value)
+      const stack = instance.exports.__stack_pointer.value
       forgetDead(memory, { baseline: baseline.memory, layout: layoutOf(module), stack })
     }
     return memory

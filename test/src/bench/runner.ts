@@ -114,6 +114,11 @@ async function redisBytes(data: string, sid: string): Promise<Record<string, num
   if (socket === undefined) throw new Error(`no socket of Redis in ${data}`)
   const redis = new Redis(join(data, socket))
   try {
+    // Behind the write.
+    await until('what was superseded is collected', async () => {
+      const [newest, looked_at] = await redis.hmget(`{${sid}}:state`, 'snapshot', 'snapshot_collected')
+      return newest === looked_at
+    })
     const bytes: Record<string, number> = {}
     for (const key of await redis.keys(`*{${sid}}*`)) {
       const kind =
