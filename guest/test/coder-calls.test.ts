@@ -119,6 +119,12 @@ describe('a call', () => {
     expect(session.last).toMatchObject([
       { content: expect.stringContaining('smaller pieces'), is_error: true },
     ])
+    // A person sees what the answers went to.
+    expect(session.emitted('note').map(({ message }) => message)).toEqual([
+      expect.stringMatching(/: There is no tool/),
+      expect.stringMatching(/^bash: The input is no JSON object/),
+      expect.stringMatching(/^bash: The call was cut off/),
+    ])
   })
 
   test('I5: that may have run is told to the model as such', async () => {

@@ -76,6 +76,19 @@ describe('plan mode', () => {
     ])
   })
 
+  test('A7: outside of plan mode nobody is asked for a plan', async () => {
+    const session = new Session(main, 'plan')
+    await session.prompt('mend it')
+    await session.settle()
+    session.mode('full')
+    await session.model([use('p1', 'propose_plan', { plan: 'A' })])
+    await session.model([say('ok')])
+    expect(session.last).toMatchObject([{ tool_use_id: 'p1', is_error: true }])
+    expect(textOf(session.conversation)).toContain('not-now: The session is not in plan mode.')
+    expect(session.emitted('document')).toEqual([])
+    expect(session.emitted('note')).toHaveLength(1)
+  })
+
   test('F51: a stop ends the wait for the decision on a plan', async () => {
     const session = new Session(main, 'plan')
     await session.prompt('mend it')

@@ -5,6 +5,7 @@
 import {
   approve,
   EffectFailed,
+  emit,
   start,
   stopping,
   tool,
@@ -15,7 +16,9 @@ import {
 } from 'baton'
 import { resultOf, stringOf, type Block } from './coder-blocks.ts'
 import { explain } from './coder-errors.ts'
-import type { OwnTools } from './coder-tools.ts'
+import { PLAN_TOOL, type OwnTools } from './coder-tools.ts'
+
+const NAME_CHARS = 60
 
 /**
  * Performs the `tool_use` blocks of an answer; gives a `tool_result` for each, in their order. Never rejects for a failed, refused or
@@ -28,7 +31,9 @@ export async function performCalls(
 ): Promise<Block[]> {
   const jobs = calls.map((call) => {
     const invalid = invalid_input[stringOf(call['id'])]
-    return invalid === undefined ? jobOf(call, own) : refused(call, invalidWords(invalid, stop_reason))
+    return invalid === undefined
+      ? jobOf(call, own)
+      : refused(call, 'bad-input', invalidWords(invalid, stop_reason))
   })
   const results: Block[] = []
   let looking: Promise<unknown>[] = []
@@ -63,22 +68,33 @@ async function perform({ call, run }: Job): Promise<Block> {
   }
 }
 
-const refused = (call: Block, words: string): Job => ({
+/** A call that the runner never hears of. A person sees it, too: it costs an answer. */
+const refused = (call: Block, code: string, words: string): Job => ({
   call,
   looks: true,
-  run: async () => resultOf(call, words, true),
+  run: async () => {
+    emit('note', { message: `${stringOf(call['name']).slice(0, NAME_CHARS)}: ${words}` })
+    return resultOf(call, `${code}: ${words}`, true)
+  },
 })
 
 function invalidWords(came: string, stop_reason: string): string {
   return stop_reason === 'max_tokens'
-    ? 'bad-input: The call was cut off by the limit of tokens and was not run. Do it in smaller pieces.'
-    : `bad-input: The input is no JSON object; the call was not run. It begins with: ${came}`
+    ? 'The call was cut off by the limit of tokens and was not run. Do it in smaller pieces.'
+    : `The input is no JSON object; the call was not run. It begins with: ${came}`
 }
 
 function jobOf(call: Block, own: OwnTools): Job {
   const name = stringOf(call['name'])
   const input = (call['input'] ?? {}) as { [key: string]: Json }
-  const { tools } = start()
+  const { tools, mode } = start()
+  if (name === PLAN_TOOL && mode !== 'plan') {
+    return refused(
+      call,
+      'not-now',
+      'The session is not in plan mode. Do the work: nobody has to approve a plan.',
+    )
+  }
   if (own.has(name)) {
     const run = async (): Promise<Block> => {
       const { text, is_error } = await own.perform(name, input)
@@ -89,7 +105,7 @@ function jobOf(call: Block, own: OwnTools): Job {
   const spec = tools.find((known) => known.name === name)
   if (!spec) {
     const names = tools.map((known) => known.name).join(', ')
-    return refused(call, `unknown-tool: There is no tool ${JSON.stringify(name)}. There are: ${names}`)
+    return refused(call, 'unknown-tool', `There is no tool ${JSON.stringify(name)}. There are: ${names}`)
   }
   const decision = isAsked(spec.access) ? approve(name, input) : undefined
   // Its turn may come later than its failure.

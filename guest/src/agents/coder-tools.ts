@@ -53,8 +53,9 @@ const todoTool: OwnTool = {
     'Replaces your to-do list, which the user sees. Give all items each time, with at most one of them "doing".',
   schema: asJson({ type: 'object', properties: { items: todoSchema }, required: ['items'] }),
 }
+export const PLAN_TOOL = 'propose_plan'
 const planTool: OwnTool = {
-  name: 'propose_plan',
+  name: PLAN_TOOL,
   description: 'Shows the user your plan, in Markdown, and waits for their decision.',
   schema: asJson({ type: 'object', properties: { plan: { type: 'string' } }, required: ['plan'] }),
 }
@@ -87,7 +88,7 @@ export class OwnTools {
   }
 
   has(name: string): boolean {
-    return name === todoTool.name || name === planTool.name
+    return name === todoTool.name || name === PLAN_TOOL
   }
 
   /** Rejects with EffectFailed when the plan's approval is stopped. */
@@ -116,7 +117,7 @@ export class OwnTools {
     const plan = stringOf(given)
     if (plan.trim() === '') return { text: 'bad-input: the plan is empty.', is_error: true }
     this.#setPlan({ text: plan, state: 'proposed' })
-    const { approved, note } = await approve(planTool.name, { plan })
+    const { approved, note } = await approve(PLAN_TOOL, { plan })
     this.#setPlan({ text: plan, state: approved ? 'approved' : 'declined' })
     const said = note === undefined ? '' : ` The user says: ${note}`
     if (!approved) return { text: `The user does not want this plan.${said}`, is_error: true }
