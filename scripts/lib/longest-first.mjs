@@ -24,6 +24,7 @@ const LONG = [
   'test/test/first-light.test.ts',
   'client/test/flow.test.ts',
   'client/test/work.test.ts',
+  'client/test/decide.test.ts',
   'client/test/phone.test.ts',
   'runner/test/guest-cli.test.ts',
   'runner/test/config-trust.test.ts',
