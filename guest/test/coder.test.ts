@@ -51,7 +51,7 @@ describe('a turn', () => {
     const session = new Session(main)
     await session.prompt('go')
     expect((await session.model([use('t1', 'read')])).input).not.toHaveProperty('effort')
-    const settings = { model: 'big', effort: 'high', max_tokens: 5 }
+    const settings = { model: 'big', effort: 'max', max_tokens: 5 }
     session.send({ type: 'settings', now: 2, settings })
     await session.answer('tool', { text: 'one', is_error: false })
     expect((await session.model([say('ok')])).input).toMatchObject(settings)

@@ -23,8 +23,8 @@ export type Mode = 'plan' | 'ask' | 'edit' | 'full'
 /** What a tool touches. `read`: nothing changes. `edit`: files of the workspace. `run`: anything. */
 export type Access = 'read' | 'edit' | 'run'
 
-/** How much the model should think before it answers. */
-export type Effort = 'low' | 'medium' | 'high'
+/** How much the model should think before it answers. Not every model takes the last two. */
+export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
 /** A picture, kept as a sealed blob of the session. */
 export interface ImageRef {

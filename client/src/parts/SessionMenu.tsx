@@ -9,6 +9,8 @@ const EFFORTS: readonly (readonly [Effort, string])[] = [
   ['low', 'Low'],
   ['medium', 'Medium'],
   ['high', 'High'],
+  ['xhigh', 'Very high'],
+  ['max', 'Most'],
 ]
 
 /** What belongs to a session as a whole: its model, what it has used, its notes. */

@@ -22,7 +22,7 @@ const WINDOW = 200_000
 const FULL = 0.8
 /** By how much a compacted conversation grows at least before it is compacted again. */
 const GROWTH = 1.25
-const EFFORTS: readonly unknown[] = ['low', 'medium', 'high'] satisfies Effort[]
+const EFFORTS: readonly unknown[] = ['low', 'medium', 'high', 'xhigh', 'max'] satisfies Effort[]
 
 type Frame = Pick<LlmOptions, 'system' | 'tools' | 'own_tools'>
 

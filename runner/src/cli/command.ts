@@ -1,4 +1,6 @@
 /** What a command is, as the table has it; and the words and flags that several of them share. */
+import type { Effort } from '@baton/shared/guest.ts'
+
 export type Run = (args: string[]) => Promise<number>
 
 /** What may stand at a place of the command line. A list: these words. */
@@ -47,7 +49,7 @@ export interface Command {
 }
 
 export const MODES = ['plan', 'ask', 'edit', 'full'] as const
-export const EFFORTS = ['low', 'medium', 'high'] as const
+export const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const satisfies readonly Effort[]
 /** The modes that a session may go on in once its plan is approved, the default first. */
 export const AFTER_PLAN = ['ask', 'edit'] as const
 export const PLACES = ['laptop', 'cloud', 'pinned'] as const
