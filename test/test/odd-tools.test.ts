@@ -51,6 +51,32 @@ it('F51: input of a tool that is no JSON, no object, or of another shape is refu
   await lastRequest(cluster)
 })
 
+it('H16: nobody is asked for such a call, nor for one out of the workspace; the next good one waits for a person', async () => {
+  await using cluster = await Cluster.open({ script: 'errand' })
+  const trip = await Trip.begin(cluster, await cluster.runner('laptop'), undefined, 'ask')
+  const wrongs = [
+    ['{"command": touch ran', 'bash', 'is no JSON object'],
+    ['{"commando": "touch ran"}', 'bash', 'command is missing'],
+    ['{"path": "../../x", "content": "x"}', 'write', 'leads out of the workspace'],
+    ['{"command": "touch ran"}', 'bassh', 'There is no tool'],
+  ] as const
+  for (const [wrong, name, words] of wrongs) {
+    const before = (await cluster.model.state()).count
+    await trip.ask(`raw ${name} ${wrong}`)
+    await until('the model has heard of it', async () => (await cluster.model.state()).count >= before + 2)
+    expect(await lastRequest(cluster)).toContain(words)
+  }
+  await trip.ask('touch ran')
+  await until('it waits', async () => (await cluster.client.info(trip.sid)).status === 'waiting')
+  const entries = await cluster.client.entries(trip.sid)
+  const asked = entries.flatMap((entry) =>
+    entry.kind === 'intent' && entry.body.approve ? [entry.body.effect] : [],
+  )
+  const isTold = (effect: number): boolean =>
+    entries.some((entry) => entry.kind === 'outcome' && entry.body.effect === effect)
+  expect(asked.map(isTold)).toEqual([true, true, false])
+})
+
 it('F52 T1: what a command leaves running, by fork, nohup or setsid, has ended when its result is there', async () => {
   await using cluster = await Cluster.open({ script: 'errand' })
   const trip = await Trip.begin(cluster, await cluster.runner('laptop'))

@@ -4,7 +4,7 @@ import { callDigest } from '@baton/shared/digest.ts'
 import type { Opened } from '@baton/shared/entries.ts'
 import { newDevice, newAccount, signMode } from '@baton/shared/keys.ts'
 import { Loop, toolOf } from '../src/loop.ts'
-import { begun, intents, noted, notes } from '../src/looks.ts'
+import { begun, intents, noted, notes, outcome } from '../src/looks.ts'
 import { approve, collecting, emit, prompt, resultOf, tool } from '../src/script-asks.ts'
 import type { Program } from '../src/script-harness.ts'
 import { until } from '../src/until.ts'
@@ -168,6 +168,28 @@ describe('modes and rules', () => {
     await loop.client.setMode(sid, 'ask', 0)
     const entries = await loop.client.untilEntries(sid, 'the call was made', noted(3))
     expect(notes(entries)).toEqual([{ approved: true }, 'mode', { error: 'not-approved' }])
+  })
+
+  it('H16: what waits for a decision when the mode becomes one that forbids it is answered by that', async () => {
+    const asks = [
+      approve(1, 'bash', { command: 'ls' }),
+      approve(2, 'look'),
+      approve(3, 'propose_plan'),
+      prompt(4),
+    ]
+    const rules = [{ tool: 'look', action: 'ask' } as const]
+    await using loop = await Loop.open({ program: collecting(asks, 1), tools })
+    const { client } = loop
+    const { id } = await loop.runner('one', { rules: async () => rules })
+    const sid = await loop.start(id)
+    await client.untilEntries(sid, 'it asks', begun(4))
+    await client.setMode(sid, 'plan', 0)
+    const entries = await client.untilEntries(sid, 'one is answered', (all) => outcome(all, 1) !== undefined)
+    expect(outcome(entries, 1)?.result).toEqual({
+      approved: false,
+      note: expect.stringContaining('plan mode') as string,
+    })
+    expect([outcome(entries, 2), outcome(entries, 3)]).toEqual([undefined, undefined])
   })
 
   it('H18: the intent of a call that nobody was asked for names the rules that allowed it, or else the mode', async () => {

@@ -5,6 +5,7 @@ import type { Received } from '@baton/shared/journal.ts'
 import type { Command, Placement } from '@baton/shared/protocol.ts'
 import { objectionTo, objectionToMode, type DecisionContext } from './decisions.ts'
 import type { Draft } from './journal.ts'
+import { ruledDecision, type Policy } from './permissions.ts'
 import type { SessionState } from './state.ts'
 
 /** The commands that wait. A number is taken once, however often it is heard of. */
@@ -128,7 +129,9 @@ function decide(command: Command, context: InboxContext): Consumption {
       const body = openCommand(key, sid, { ...command, kind: 'mode' })
       const objection = { ...context, open: state.open, revision: state.mode.revision }
       const late = objectionToMode(body, objection)
-      return { drafts: [received({ kind: 'mode', command: body, ...(late === undefined ? {} : { late }) })] }
+      if (late !== undefined) return { drafts: [received({ kind: 'mode', command: body, late })] }
+      const forbidden = forbiddenBy({ ...context.policy, mode: body.mode }, state, now)
+      return { drafts: [received({ kind: 'mode', command: body }), ...forbidden] }
     }
     case 'settings':
       return {
@@ -160,6 +163,14 @@ function decide(command: Command, context: InboxContext): Consumption {
 }
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
+
+/** What waits for a decision and must not run in the new mode: it is answered at once, as if it were asked for now. */
+function forbiddenBy(policy: Policy, { open }: SessionState, now: number): Draft[] {
+  return Array.from(open.values()).flatMap(({ intent: { effect, approve } }) => {
+    const ruled = approve && ruledDecision(policy, approve)
+    return ruled?.approved === false ? [{ kind: 'outcome', body: { effect, now, result: { ...ruled } } }] : []
+  })
+}
 
 /** Stop also ends the waiting for a decision; running effects end by themselves when they are aborted. */
 function stopApprovals(state: SessionState, now: number): Draft[] {
