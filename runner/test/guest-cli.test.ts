@@ -29,7 +29,12 @@ function baton(args: string[], node = process.execPath): Promise<Ran> {
   return new Promise((resolve) => {
     execFile(
       node,
-      [join(root, 'runner/src/cli.ts'), 'guest', ...args],
+      // The command itself refuses an older one; what it runs does not.
+      [
+        join(root, node === process.execPath ? 'runner/bin/baton.mjs' : 'runner/src/cli.ts'),
+        'guest',
+        ...args,
+      ],
       { cwd: folder },
       (error, out, err) => {
         resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err })
