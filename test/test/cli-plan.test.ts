@@ -34,7 +34,7 @@ it('F38: a plan that is approved ends the planning: the session asks first, or m
   expect(approved).toMatchObject({ code: 0, output: expect.stringMatching(/then: Ask first/) as string })
   await modeIs(sid, 'ask')
   const none = await baton('approve', sid, '--mode', 'edit')
-  expect(none).toMatchObject({ code: 2, output: expect.stringMatching(/belongs to a plan/) as string })
+  expect(none).toMatchObject({ code: 1, output: expect.stringMatching(/belongs to a plan/) as string })
 
   const other = await planned()
   expect((await baton('deny', other)).code).toBe(0)

@@ -54,7 +54,7 @@ describe('approve', () => {
     expect(await cluster.client.pending(sid)).toHaveLength(1)
 
     const other = await baton('approve', sid, '--effect', '9999')
-    expect(other).toMatchObject({ code: 2, output: expect.stringContaining('does not wait') as string })
+    expect(other).toMatchObject({ code: 1, output: expect.stringContaining('No such call waits') as string })
     const given = await baton('approve', sid, '--effect', String(call?.effect), '--json')
     expect(JSON.parse(given.output)).toMatchObject([{ effect: call?.effect, approved: true }])
     await until('it is decided', async () =>
