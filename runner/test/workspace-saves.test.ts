@@ -77,7 +77,7 @@ test('I11 K13: what is saved over and over stays as it is; all else is laid out,
   const home = await back(savingGit(`echo $n >> ${person}/run.log`))
   expect([read('a.txt'), read('run.log')]).toEqual(['theirs\n', '0\n1\n2\n3\n'])
   expect(home.notices.at(-1)).toBe(
-    `Saved all the time here, so left as they are: run.log. The session's are in its last checkpoint: git show ${courier.last.commit.slice(0, 12)}:FILE`,
+    `Saved all the time here, or not to be written, so left as they are: run.log. The session's are in its last checkpoint: git show ${courier.last.commit.slice(0, 12)}:FILE`,
   )
   expect(git(person, 'show', `${courier.last.commit}:run.log`)).toBe('theirs\n')
   const next = await courier.take(home)

@@ -5,10 +5,10 @@ import { carryPatterns, mayCarry } from './carry.ts'
 import type { GitProgram } from './git-program.ts'
 import { identity } from './identity.ts'
 import type { Repository } from './repository.ts'
+import type { LeftBehind } from './left.ts'
 import { Shadow } from './shadow.ts'
-import type { Large } from './sizes.ts'
 
-interface FirstState {
+interface FirstState extends LeftBehind {
   /** Tracked, staged, untracked and carried files; not the other ignored ones. */
   tree: string
   /** Empty: no commit yet. */
@@ -17,8 +17,6 @@ interface FirstState {
   commit: string
   /** Ignored files in `tree`. */
   carried: string[]
-  /** Files that were too large to be taken over. */
-  large: Large[]
 }
 
 /** Stores the person's files; only reads theirs and their index. Throws BatonError `workspace-unreadable`, `disk-full`. */
@@ -60,10 +58,10 @@ export async function storePersonsFiles(options: {
     const ignored = carry.length > 0 ? await shadow.ignored(carryPatterns(carry)) : []
     const carried = ignored.filter((path) => mayCarry(path, carry))
     await shadow.include(carried)
-    const { tree, large } = await shadow.store()
+    const { tree, large, closed } = await shadow.store()
     const args = ['commit-tree', tree, '-m', 'baton start']
     const commit = head || (await shadow.text(args, { env: identity('0') }))
-    return { tree, head, commit, carried, large }
+    return { tree, head, commit, carried, large, closed }
   } finally {
     await rm(dir, { recursive: true, force: true })
   }

@@ -26,6 +26,8 @@ export interface GitOptions {
   max_bytes?: number
   /** Ends git. */
   signal?: AbortSignal
+  /** Gets git's complaints, also when it succeeded. */
+  warned?: (words: string) => void
 }
 
 export interface GitResult {
@@ -113,6 +115,7 @@ export class GitProgram {
   async bytes(args: string[], options: GitOptions): Promise<Buffer> {
     const result = await this.run(args, options)
     if (result.code !== 0) throw failure(args, result)
+    if (result.stderr !== '') options.warned?.(result.stderr)
     return result.stdout
   }
 

@@ -13,7 +13,7 @@ import { NO_EXTRAS, readExtras, type Extras } from './extras.ts'
 import type { GitProgram } from './git-program.ts'
 import { Keeper } from './keeper.ts'
 import { layOut, type Site } from './lay-out.ts'
-import { Left } from './left.ts'
+import { Left, type LeftBehind } from './left.ts'
 import { RefKeeper } from './made-refs.ts'
 import { isSame, Notes, type Known } from './notes.ts'
 import { isUnderWay, ownStateOf } from './own-state.ts'
@@ -21,7 +21,6 @@ import { makePack } from './packs.ts'
 import type { Repository } from './repository.ts'
 import type { WorkspaceSettings } from './settings.ts'
 import { Shadow } from './shadow.ts'
-import type { Large } from './sizes.ts'
 import { Taking } from './taking.ts'
 import type { Checkpoint, PackFile, Workspace, WorkspaceAbout } from './workspace.ts'
 
@@ -110,11 +109,11 @@ export class GitWorkspace implements Workspace {
 
   /**
    * Puts a new session on a branch of its own, and keeps what it began with as `refs/baton/<sid>/start`: the difference to a
-   * checkpoint is the agent's part. `large`: what its work tree lacks.
+   * checkpoint is the agent's part. `behind`: what its work tree lacks.
    */
-  settle(head: string, large: readonly Large[]): Promise<void> {
+  settle(head: string, behind: LeftBehind): Promise<void> {
     return this.#alone(async () => {
-      this.#left.noteFirst(large)
+      this.#left.noteFirst(behind)
       if (this.#checkout) await this.#checkout.move({ head, branch: await this.#checkout.freeBranch(head) })
       const { checkpoint } = await this.#taking.take()
       await this.#keeper.pin(`refs/baton/${this.#options.sid}/start`, checkpoint.commit)
@@ -127,7 +126,7 @@ export class GitWorkspace implements Workspace {
       if (this.#last && isSame(this.#last, checkpoint)) return undefined
       await this.#pin(checkpoint)
       this.#last = checkpoint
-      await this.#left.note(stored.large, this.#taking.modules)
+      await this.#left.note(stored, this.#taking.modules)
       return checkpoint
     })
   }

@@ -10,7 +10,7 @@ import { fullPath, listPaths, shownPath } from './byte-paths.ts'
 import type { Extras } from './extras.ts'
 import { findInTheWay } from './in-the-way.ts'
 import type { Keeper, State } from './keeper.ts'
-import type { Shadow, Stored } from './shadow.ts'
+import type { LaidOver, Shadow, Stored } from './shadow.ts'
 import type { Checkpoint } from './workspace.ts'
 
 /** The present state, stored. */
@@ -66,18 +66,20 @@ export async function layOut(
     await aside.move()
     await largeAside.move()
     const left = [...busy, ...large.map(({ path }) => path)]
-    const outcome = tree === goal ? 'laid' : await shadow.layOver(tree, goal, left)
-    if (outcome === 'laid') {
+    const laid: LaidOver =
+      tree === goal ? { is: 'laid', undeleted: [] } : await shadow.layOver(tree, goal, left)
+    if (laid.is === 'laid') {
       if (busy.length > 0) told.push(leftAlone(target, busy))
+      if (laid.undeleted.length > 0) told.push(stillHere(laid.undeleted))
       return here
     }
-    const before = outcome === 'refused' ? tree : goal
+    const before = laid.is === 'refused' ? tree : goal
     base = here.checkpoint
     here = await site.look()
     const fresh = await shadow.differing(before, here.stored.tree)
     for (const path of fresh) saved.set(path, (saved.get(path) ?? 0) + 1)
     if (round < ROUNDS) continue
-    if (outcome === 'differs' && here.stored.tree === base.tree)
+    if (laid.is === 'differs' && here.stored.tree === base.tree)
       throw new BatonError('checkpoint-torn', `(not as stored: ${listPaths(fresh)})`)
     throw new BatonError(
       'workspace-busy',
@@ -116,5 +118,9 @@ function freeName(root: string, path: string): string {
 
 function leftAlone({ kind, commit }: Checkpoint, busy: readonly string[]): string {
   const how = kind === 'git' ? `: git show ${commit.slice(0, 12)}:FILE` : '.'
-  return `Saved all the time here, so left as they are: ${listPaths(busy)}. The session's are in its last checkpoint${how}`
+  return `Saved all the time here, or not to be written, so left as they are: ${listPaths(busy)}. The session's are in its last checkpoint${how}`
+}
+
+function stillHere(paths: readonly string[]): string {
+  return `Deleted in the session, but this machine does not allow it (are their folders write-protected?): ${listPaths(paths)}. They belong to the session again.`
 }

@@ -5,7 +5,12 @@ import { listPaths, shownPath } from './byte-paths.ts'
 import type { GitProgram } from './git-program.ts'
 import { megabytes } from './megabytes.ts'
 import { hasOwnChanges } from './module-changes.ts'
-import { CHANGE_BYTES_MAX, type Large } from './sizes.ts'
+import type { Stored } from './shadow.ts'
+import { CHANGE_BYTES_MAX } from './sizes.ts'
+
+export type LeftBehind = Pick<Stored, 'large' | 'closed'>
+
+const PATH_CHARS = 200
 
 export class Left {
   readonly #git: GitProgram
@@ -23,8 +28,8 @@ export class Left {
   }
 
   /** Notes what a checkpoint left behind. `modules`: paths of submodules. */
-  async note(large: readonly Large[], modules: readonly string[]): Promise<void> {
-    for (const { path, bytes } of large) this.#tellLarge(path, bytes, 'stays on this machine')
+  async note(behind: LeftBehind, modules: readonly string[]): Promise<void> {
+    this.#tellAll(behind, 'stays on this machine')
     if (modules.length > 0) {
       this.#tell(
         'modules',
@@ -43,8 +48,8 @@ export class Left {
   }
 
   /** Notes what was not taken over from the person's folder into the session's. */
-  noteFirst(large: readonly Large[]): void {
-    for (const { path, bytes } of large) this.#tellLarge(path, bytes, "is not in the session's work tree")
+  noteFirst(behind: LeftBehind): void {
+    this.#tellAll(behind, "is not in the session's work tree")
   }
 
   take(): string[] {
@@ -60,9 +65,18 @@ export class Left {
     }
   }
 
-  #tellLarge(path: string, bytes: number, what: string): void {
+  #tellAll({ large, closed }: LeftBehind, what: string): void {
     const most = `at most ${megabytes(CHANGE_BYTES_MAX)} of changed files travel at once`
-    this.#tell(path, `${shownPath(path)} (${megabytes(bytes)}) ${what}: ${most}. All other files travel.`)
+    for (const { path, bytes } of large) {
+      this.#tell(path, `${shownPath(path)} (${megabytes(bytes)}) ${what}: ${most}. All other files travel.`)
+    }
+    for (const path of closed) {
+      const folder = path.length > PATH_CHARS ? `${path.slice(0, PATH_CHARS)}…` : path
+      this.#tell(
+        `closed ${path}`,
+        `The folder ${folder} ${what}: the runner may not look into it, or its path is too long. All other files travel.`,
+      )
+    }
   }
 
   #tell(about: string, sentence: string): void {

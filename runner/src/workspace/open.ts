@@ -92,7 +92,7 @@ export async function openWorkspace(options: OpenOptions): Promise<Opened> {
   })
   const { workspace } = await createWorkTree(here, repository, first.commit, settings)
   await workspace.fill(first.tree, first.carried)
-  await workspace.settle(first.head, first.large)
+  await workspace.settle(first.head, first)
   await markReady(here, { root: here.root, inPlace: false, kind: 'git' })
   return opened(here, { workspace }, settings, false, options.surroundings)
 }

@@ -7,6 +7,8 @@ const LOOK_TIMEOUT_MS = 600_000
 /** Folders named in one command line. */
 const FOLDERS_AT_ONCE = 500
 const EMPTY_MAX = 10_000
+/** How git passes over a folder; its words end somewhere in a long path. */
+const CLOSED = /^warning: could not open directory '(.*?)\/?(?:': (.*))?$/gm
 
 export class ShadowFiles {
   readonly #root: string
@@ -33,29 +35,38 @@ export class ShadowFiles {
     return found
   }
 
-  /** Files that the index does not list and that are not ignored; whole folders of them as one. */
-  async others(): Promise<{ files: string[]; folders: string[] }> {
+  /**
+   * Files that the index does not list and that are not ignored; whole folders of them as one. `closed`: paths of folders, as text, that
+   * could not be looked into.
+   */
+  async others(): Promise<{ files: string[]; folders: string[]; closed: string[] }> {
     const args = ['ls-files', '-z', '--others', '--directory', '--exclude-standard']
-    const paths = splitPaths(await this.#run(args, { timeout_ms: LOOK_TIMEOUT_MS }))
+    const closed: string[] = []
+    const paths = splitPaths(await this.#run(args, looking(closed)))
     return {
+      closed,
       files: paths.filter((path) => !path.endsWith('/')),
       folders: paths.filter((path) => path.endsWith('/')).map((path) => path.slice(0, -1)),
     }
   }
 
-  /** `nested`: repositories below the folders, or the folders themselves. */
-  async filesIn(folders: readonly string[]): Promise<{ files: string[]; nested: string[] }> {
-    const paths = await this.#listIn(folders, ['--others', '--exclude-standard'])
+  /** `nested`: repositories below the folders, or the folders themselves. `closed`: as above. */
+  async filesIn(
+    folders: readonly string[],
+  ): Promise<{ files: string[]; nested: string[]; closed: string[] }> {
+    const closed: string[] = []
+    const paths = await this.#listIn(folders, ['--others', '--exclude-standard'], closed)
     return {
+      closed,
       files: paths.filter((path) => !path.endsWith('/')),
       nested: paths.filter((path) => path.endsWith('/')).map((path) => path.slice(0, -1)),
     }
   }
 
-  async #listIn(folders: readonly string[], options: string[]): Promise<string[]> {
+  async #listIn(folders: readonly string[], options: string[], closed: string[] = []): Promise<string[]> {
     const paths: string[] = []
     const args = ['ls-files', '-z', ...options, '--']
-    const limits = { timeout_ms: LOOK_TIMEOUT_MS }
+    const limits = looking(closed)
     // A command line is text: a name that is none can't be put on it.
     if (!folders.every(isText)) return splitPaths(await this.#run(args, limits))
     for (let at = 0; at < folders.length; at += FOLDERS_AT_ONCE) {
@@ -85,6 +96,16 @@ export class ShadowFiles {
     for (const path of some) await look(path)
     return empty.toSorted()
   }
+}
+
+function looking(closed: string[]): Omit<GitOptions, 'cwd'> {
+  const warned = (words: string): void => {
+    for (const [, path = '', why] of words.matchAll(CLOSED)) {
+      // It went meanwhile.
+      if (why !== 'No such file or directory') closed.push(path)
+    }
+  }
+  return { timeout_ms: LOOK_TIMEOUT_MS, warned }
 }
 
 async function namesIn(folder: Buffer): Promise<{ name: string; isFolder: boolean }[] | undefined> {

@@ -39,7 +39,12 @@ export interface Stored {
   empty: string[]
   /** Files that are too large to travel. */
   large: Large[]
+  /** Folders, as text, that could not be looked into; they do not travel either. */
+  closed: string[]
 }
+
+/** `refused`: nothing was touched. `undeleted`: files that this machine did not let go. */
+export type LaidOver = { is: 'laid'; undeleted: string[] } | { is: 'refused' | 'differs' }
 
 const LAY_TIMEOUT_MS = 600_000
 /** How git says that files are not as it knows them. */
@@ -143,8 +148,8 @@ export class Shadow {
   async store(): Promise<Stored> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const { empty, large } = await this.#update()
-        return { tree: await this.tree(), empty, large }
+        const rest = await this.#update()
+        return { tree: await this.tree(), ...rest }
       } catch (error) {
         // A git that was killed leaves its lock.
         await this.unlock()
@@ -257,17 +262,20 @@ export class Shadow {
    * not as stored any more, or there is a new one in its place; nothing was touched. `differs`: a file is not as stored
    * afterwards, those in `left` aside.
    */
-  async layOver(from: string, to: string, left: readonly string[]): Promise<'laid' | 'refused' | 'differs'> {
+  async layOver(from: string, to: string, left: readonly string[]): Promise<LaidOver> {
     this.#known = undefined
     const args = ['read-tree', '-m', '-u', '--no-recurse-submodules', from, to]
     const options = { cwd: this.root, env: this.#env, timeout_ms: LAY_TIMEOUT_MS }
     const result = await this.#git.run(args, options)
     if (result.code !== 0) {
-      if (REFUSAL.test(result.stderr)) return 'refused'
+      if (REFUSAL.test(result.stderr)) return { is: 'refused' }
       throw failure(args, result)
     }
     const except = new Set(left)
-    return (await this.#differingFiles()).some((path) => !except.has(path)) ? 'differs' : 'laid'
+    if ((await this.#differingFiles()).some((path) => !except.has(path))) return { is: 'differs' }
+    // Git only warns of what it can not delete, and forgets it.
+    const deleted = /unable to unlink/.test(result.stderr) ? await this.differing(from, to, 'D') : []
+    return { is: 'laid', undeleted: [...(await sizesOf(this.root, deleted)).keys()] }
   }
 
   /** The first tree, with some paths as the second has them. */
@@ -294,7 +302,7 @@ export class Shadow {
   }
 
   /** Brings the index up to the files. */
-  async #update(): Promise<{ empty: string[]; large: Large[] }> {
+  async #update(): Promise<Omit<Stored, 'tree'>> {
     const [changed, others] = await Promise.all([this.#files.changed(), this.#files.others()])
     const within = await this.#files.filesIn(others.folders)
     const fresh = await withoutStrays(this.root, [...others.files, ...within.files], this.#since)
@@ -317,7 +325,8 @@ export class Shadow {
       within.files.length > 0 || within.nested.length > 0
         ? (await this.#files.others()).folders
         : others.folders
-    return { empty: await this.#files.emptyIn(bare), large }
+    const closed = [...new Set([...others.closed, ...within.closed])]
+    return { empty: await this.#files.emptyIn(bare), large, closed }
   }
 
   /** Lists the files of a nested repository one by one; then git takes the folder for an ordinary one. */
