@@ -75,8 +75,9 @@ test('the next process starts from it, without loading the bundle', async () => 
   const file = join(folder, 'agent.ts')
   const body = `export default async function main() { return 2 }`
   writeFileSync(file, body)
+  let times = 0
   const made = (): string => {
-    const args = [cli, 'guest', 'new', file, '-o', join(folder, 'a.baton'), '--json']
+    const args = [cli, 'guest', 'new', file, '-o', join(folder, `${++times}.baton`), '--json']
     const env = { ...process.env, XDG_CACHE_HOME: folder }
     return (
       JSON.parse(execFileSync(process.execPath, args, { env, encoding: 'utf8' })) as { baseline: string }

@@ -197,7 +197,8 @@ function ran(lines: readonly string[]): boolean[] {
     })
     return lines.map((_line, i) => existsSync(join(folder, String(i))))
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    // What runs in the background of a line may still leave its mark.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
   }
 }
 

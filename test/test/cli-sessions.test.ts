@@ -78,8 +78,6 @@ describe('steering', () => {
     expect(await json('mode', sid)).toEqual({ sid, mode: 'ask' })
     await json('mode', sid, 'edit')
     await until('the mode is changed', isIn('edit'))
-    await mode('plan')
-    await until('the mode is changed again', isIn('plan'))
     await mode('ask')
     const [refused, allowed] = [
       await baton('approve', sid, '--yes', '--always'),
@@ -88,6 +86,8 @@ describe('steering', () => {
     // A command line that writes into a file is no safe pattern for a rule.
     expect(refused).toMatchObject({ code: 2, output: expect.stringMatching(/without --always/) as string })
     expect(allowed).toMatchObject([{ name: 'bash', approved: true }])
+    await mode('plan')
+    await until('the mode is changed again', isIn('plan'))
   })
 })
 

@@ -63,7 +63,7 @@ describe('doctor', () => {
     expect(check('relay')?.says).toContain(cluster.relay.url)
     expect(check('socket')?.says).toMatch(/signed in and answered/)
     expect(check('clock')?.says).toMatch(/agrees with the relay/)
-    expect(check('runners')?.says).toMatch(/laptop \(linux \w+, anthropic, \d\/4\)/)
+    expect(check('runners')?.says).toMatch(/laptop \(linux \w+, anthropic, \d of 4\)/)
     expect(check('device')?.state).toBe('ok')
     expect(check('limits')?.says).toMatch(/^\d of 1000 sessions, .* of 8\.0 GB stored; 500 frames a second$/)
   })
