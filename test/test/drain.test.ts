@@ -11,12 +11,16 @@ import { until } from '../src/until.ts'
 
 const SESSIONS = 6
 
-/** Outcomes of tools. */
-function toolsRun(entries: Opened[]): Opened[] {
+/** Outcomes of tools: `ran` when it was run to its end. */
+function toolsOf(entries: Opened[]): { seq: number; ran: boolean }[] {
   const asked = new Set<number>()
   for (const entry of entries)
     if (entry.kind === 'intent' && entry.body.kind === 'tool') asked.add(entry.body.effect)
-  return entries.filter((entry) => entry.kind === 'outcome' && asked.has(entry.body.effect))
+  return entries.flatMap((entry) =>
+    entry.kind === 'outcome' && asked.has(entry.body.effect)
+      ? [{ seq: entry.seq, ran: entry.body.error === undefined }]
+      : [],
+  )
 }
 
 it('H4: a runner that is told to end hands over all it holds, and the next one finishes without one more model request', async () => {
@@ -36,7 +40,10 @@ it('H4: a runner that is told to end hands over all it holds, and the next one f
   )
   const two = await cluster.runner('two', { args })
   one.process.kill('SIGTERM')
-  await one.process.waitForOutput(/letting all sessions go/)
+  await until('the relay knows, after which they go', async () => {
+    const { runners } = await client.link.ask('list', {})
+    return runners.find(({ device }) => device === one.id)?.capacity === 0
+  })
   await model.open('middle')
   expect(await one.process.exit).toEqual({ code: 0, signal: null })
   await until('the other one has finished all', async () => {
@@ -51,10 +58,10 @@ it('H4: a runner that is told to end hands over all it holds, and the next one f
       ),
     )
     expect(entries.some((entry) => entry.kind === 'lease' && entry.lease.change === 'expired')).toBe(false)
-    const ran = toolsRun(entries)
-    tools.all += ran.length
+    const outcomes = toolsOf(entries)
+    tools.all += outcomes.length
     const came = entries.find((entry) => entry.kind === 'lease' && entry.lease.holder === two.id)
-    tools.there += ran.filter(({ seq }) => seq > (came?.seq ?? Infinity)).length
+    tools.there += outcomes.filter(({ seq, ran }) => ran && seq > (came?.seq ?? Infinity)).length
   }
   // An answer may arrive between the word and the deed: then the first one still runs what it asked for.
   expect(tools.all).toBe(2 * SESSIONS)
