@@ -101,7 +101,7 @@ export class Sweeper {
 
   /**
    * Puts an account's sum of stored bytes right by what it is off. What relays have yet to add to it looks like an error, too, but
-   * only for a moment: an error counts that two walks in a row have found.
+   * only for a moment: an error counts that two walks in a row have found alike. So an account that never rests is put right when it does.
    */
   async #repairUsage(account: string, drift: number): Promise<void> {
     if (drift !== 0 && this.#drifts.get(account) === drift) {

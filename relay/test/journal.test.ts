@@ -1,5 +1,5 @@
 import { sha256Hex } from '@baton/shared/bytes.ts'
-import type { AskGives } from '@baton/shared/protocol.ts'
+import { SealedKind, Status, type AskGives } from '@baton/shared/protocol.ts'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { accountChannel, blobKey, sessionKeys } from '../src/keys.ts'
 import type { RunningRelay } from '../src/main.ts'
@@ -318,4 +318,13 @@ describe('append', () => {
       /equal or smaller/,
     )
   })
+})
+
+test('I2: every kind of entry and every status is kept as it was sent', async () => {
+  const list = SealedKind.options.flatMap((kind) =>
+    Status.options.map((status) => entry(kind, { hint: { status } })),
+  )
+  await runner.ask('append', append(2, list))
+  const { entries: read } = await runner.ask('read', { sid, from: 2 })
+  expect(read.map(({ kind, hint }) => ({ kind, hint }))).toEqual(list.map(({ kind, hint }) => ({ kind, hint })))
 })

@@ -38,7 +38,7 @@ if first <= tail and last <= tail then
   local same, written_at = #found == last - first + 1, now
   for i = 1, #found do
     local fields, base = found[i][2], HEAD + (i - 1) * WIDTH
-    -- One of an older version was not written by who asks now.
+    -- One that an older version wrote is told apart by the runner itself.
     local at = fields[3] == 'of' and struct.unpack('>I6', fields[4], 7)
     local of = at and of_entry(ARGV[base + 1], ARGV[base + 5], ARGV[4], at)
     same = same and of == string.sub(fields[4], 1, 12) and fields[2] == ARGV[base + 2]
@@ -48,11 +48,12 @@ if first <= tail and last <= tail then
 end
 if first ~= tail + 1 then return { 'wrong-seq', tail } end
 
-local consumed = {}
+local consumed, ofs = {}, {}
 for base = HEAD, #ARGV - 1, WIDTH do
   for hash in string.gmatch(ARGV[base + 3] .. ' ' .. ARGV[base + 8], '%x+') do
     if redis.call('HEXISTS', KEYS[4], hash) == 0 then return { 'no-blob', hash } end
   end
+  ofs[base] = of_entry(ARGV[base + 1], ARGV[base + 5], ARGV[4], now)
   local n = ARGV[base + 6]
   if n ~= '' then
     local found = redis.call('XRANGE', KEYS[3], n .. '-0', n .. '-0')[1]
@@ -70,7 +71,7 @@ for base = HEAD, #ARGV - 1, WIDTH do
     rest[#rest + 1] = '"consumes":{"n":' .. n .. ',"id":"' .. ARGV[base + 7] .. '"}'
     redis.call('XDEL', KEYS[3], n .. '-0')
   end
-  add_entry(KEYS[2], seq, ARGV[4], kind, now, box, ARGV[base + 3], ARGV[base + 5], rest)
+  add_entry(KEYS[2], seq, ofs[base], box, ARGV[base + 3], rest)
   bytes = bytes + #box
   if ARGV[base + 5] ~= '' then status = ARGV[base + 5] end
   if kind == 'snapshot' or kind == 'checkpoint' then

@@ -30,14 +30,14 @@ local function of_entry(kind, status, epoch, at)
   return struct.pack('>BBI4I6', KINDS[kind], STATUSES[status], epoch, at)
 end
 
--- Writes one entry. `blobs`: hashes, with anything between them. `rest`: a list of members of that JSON.
-local function add_entry(journal, seq, epoch, kind, at, box, blobs, status, rest)
+-- Writes one entry. `of`: from above. `blobs`: hashes, with anything between them. `rest`: a list of members of that JSON.
+local function add_entry(journal, seq, of, box, blobs, rest)
   local hashes = {}
   for hash in string.gmatch(blobs, '%x+') do
     hashes[#hashes + 1] = string.gsub(hash, '%x%x', function(hex) return string.char(tonumber(hex, 16)) end)
   end
   redis.call('XADD', journal, string.format('%d-0', seq), 'box', box,
-    'of', of_entry(kind, status, epoch, at) .. table.concat(hashes),
+    'of', of .. table.concat(hashes),
     'rest', #rest > 0 and '{' .. table.concat(rest, ',') .. '}' or '')
 end
 
@@ -45,5 +45,5 @@ end
 local function add_lease_entry(journal, seq, epoch, at, change, holder, place)
   local lease = '{"change":"' .. change .. '","holder":"' .. holder .. '"'
   if place and place ~= '' then lease = lease .. ',"place":' .. place end
-  add_entry(journal, seq, epoch, 'lease', at, '', '', '', { '"lease":' .. lease .. '}' })
+  add_entry(journal, seq, of_entry('lease', '', epoch, at), '', '', { '"lease":' .. lease .. '}' })
 end

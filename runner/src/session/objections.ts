@@ -8,7 +8,10 @@ import type { Live } from './live.ts'
 import { failureOf } from './perform.ts'
 import { objectionToWay, ruledDecision } from './permissions.ts'
 
-/** Files may be long on their way, and a check may be a person's own code (a schema in a config): what takes longer is left to the call. */
+/**
+ * Files may be long on their way, and looking at them may take time: what is not known by then is left to the calls. Stop and a notice
+ * of sleep wait no longer than this.
+ */
 const CHECK_MS = 1_000
 
 /**
@@ -25,12 +28,16 @@ export async function objectionsTo(live: Live): Promise<Map<number, EffectError>
       : [],
   )
   if (asks.length === 0) return found
-  const here = live.here ?? (await within(CHECK_MS, live.workspace))
+  const { promise: late, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => resolve(undefined), CHECK_MS)
+  const here = live.here ?? (await unless(late, live.workspace))
   const place = here && { root: here.root, ...(here.stay ? { stay: here.stay } : {}) }
-  for (const { id, input } of asks) {
-    const objection = await within(CHECK_MS, objectionTo(live, input, place))
+  const look = async ({ id, input }: (typeof asks)[number]): Promise<void> => {
+    const objection = await unless(late, objectionTo(live, input, place))
     if (objection) found.set(id, objection)
   }
+  await Promise.all(asks.map(look))
+  clearTimeout(timer)
   return found
 }
 
@@ -54,14 +61,6 @@ async function objectionTo(
 }
 
 /** Undefined also when it took too long or failed: the call itself will tell. */
-async function within<T>(ms: number, work: Promise<T | undefined>): Promise<T | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), ms)))
-  try {
-    return await Promise.race([work, late])
-  } catch {
-    return undefined
-  } finally {
-    clearTimeout(timer)
-  }
+function unless<T>(late: Promise<undefined>, work: Promise<T | undefined>): Promise<T | undefined> {
+  return Promise.race([work.catch(() => undefined), late])
 }
