@@ -326,5 +326,7 @@ test('I2: every kind of entry and every status is kept as it was sent', async ()
   )
   await runner.ask('append', append(2, list))
   const { entries: read } = await runner.ask('read', { sid, from: 2 })
-  expect(read.map(({ kind, hint }) => ({ kind, hint }))).toEqual(list.map(({ kind, hint }) => ({ kind, hint })))
+  expect(read.map(({ kind, hint }) => ({ kind, hint }))).toEqual(
+    list.map(({ kind, hint }) => ({ kind, hint })),
+  )
 })
