@@ -22,7 +22,7 @@ type Falsy = false | null | undefined | 0 | ''
 export async function until<T>(
   awaited: string,
   probe: () => T | Promise<T>,
-  { deadline_ms = 60_000, every_ms }: UntilOptions = {},
+  { deadline_ms = 120_000, every_ms }: UntilOptions = {},
 ): Promise<Exclude<T, Falsy>> {
   const start = performance.now()
   let last = 'nothing was probed'
