@@ -99,7 +99,7 @@ describe('K3: ignored files', () => {
     expect(readFileSync(join(place, '.env.local'), 'utf8')).toBe('HERE=1')
     expect(git(person, 'branch', '--list', 'baton/kept/*')).toBe('')
     expect(back.notices).toEqual([
-      `Files that were changed here meanwhile are kept in ${place}: .env.local.`,
+      `Files here that are in no checkpoint of the session are kept in ${place}: .env.local.`,
       `Changed on both sides: .env.local. The session's are in place; compare with: diff -r . ${place}`,
     ])
   })

@@ -85,7 +85,7 @@ describe('in place', () => {
     expect(git(person, 'show', `${kept}:a.txt`)).toBe('person\n')
     expect(git(person, 'show', `${kept}:untracked.txt`)).toBe('u')
     expect(notices).toEqual([
-      `Changes that were made here meanwhile are kept on branch ${kept}: a.txt, b.txt, untracked.txt.`,
+      `Changes here that are in no checkpoint of the session are kept on branch ${kept}: a.txt, b.txt, untracked.txt.`,
       `Changed on both sides: a.txt. The session's are in place; compare with: git diff ${kept}`,
       `Your branch main has commits of its own and stays as it is; the session's are on baton/${SHORT}.`,
     ])

@@ -216,8 +216,8 @@ test.each(['in-place', 'worktree'] as const)(
     expect(readFileSync(join(home.root, '.env'), 'utf8')).toBe('SECRET=agent\n')
     expect(readFileSync(join(folderOfKept, '.env'), 'utf8')).toBe('SECRET=person\n')
     expect(notices.slice(0, 2)).toEqual([
-      `Changes that were made here meanwhile are kept on branch ${kept}: x.txt.`,
-      `Files that were changed here meanwhile are kept in ${folderOfKept}: .env.`,
+      `Changes here that are in no checkpoint of the session are kept on branch ${kept}: x.txt.`,
+      `Files here that are in no checkpoint of the session are kept in ${folderOfKept}: .env.`,
     ])
     const reachable = git(own, 'log', '--all', '--format=%H').trim().split('\n')
     const secret = git(own, 'hash-object', join(folderOfKept, '.env')).trim()

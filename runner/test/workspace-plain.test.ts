@@ -93,7 +93,7 @@ describe('K6: a folder without git', () => {
     const back = await home()
     const place = join(data, 'kept', `${SHORT}-1`)
     expect(back.notices).toEqual([
-      `Files that were changed here meanwhile are kept in ${place}: a.txt, sub/mine.txt.`,
+      `Files here that are in no checkpoint of the session are kept in ${place}: a.txt, sub/mine.txt.`,
       `Changed on both sides: a.txt. The session's are in place; compare with: diff -r . ${place}`,
     ])
     expect(readFileSync(join(person, 'a.txt'), 'utf8')).toBe('agent\n')

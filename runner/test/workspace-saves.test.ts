@@ -50,7 +50,7 @@ test('I11 K13: a save between looking and laying out is kept and told', async ()
   expect(read('a.txt')).toBe('theirs\n')
   expect(git(person, 'show', `${kept}:a.txt`)).toBe('saved\n')
   expect(notices).toEqual([
-    `Changes that were made here meanwhile are kept on branch ${kept}: a.txt.`,
+    `Changes here that are in no checkpoint of the session are kept on branch ${kept}: a.txt.`,
     `Changed on both sides: a.txt. The session's are in place; compare with: git diff ${kept}`,
   ])
 })

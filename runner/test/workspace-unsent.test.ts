@@ -44,7 +44,7 @@ test('K10 I11: what only an unsent checkpoint holds is kept on a branch when an 
   await source.close()
   const home = await back()
   expect(home.notices[0]).toBe(
-    `Changes that were made here meanwhile are kept on branch baton/kept/${SHORT}-1: a.txt, new.txt.`,
+    `Changes here that are in no checkpoint of the session are kept on branch baton/kept/${SHORT}-1: a.txt, new.txt.`,
   )
   expect(Object.keys(filesOf(home.root))).toEqual(['a.txt'])
   expect(readFileSync(join(home.root, 'a.txt'), 'utf8')).toBe('first')

@@ -68,6 +68,17 @@ export const SCRIPTS: Record<string, Script> = {
     [say('Sixth.')],
   ],
 
+  /** Inserts a line after another one: what it looks for still stands in the file then. */
+  insert: [
+    [call('edit', { path: 'list.txt', old_string: 'one', new_string: 'one\nmore' })],
+    [say('It was inserted.')],
+  ],
+  /** The same for every occurrence. */
+  'insert-all': [
+    [call('edit', { path: 'list.txt', old_string: 'o', new_string: 'oo', replace_all: true })],
+    [say('It was inserted.')],
+  ],
+
   /** Calls one tool of the repository's own. */
   probe: [[call('probe', {})], [say('It was probed.')]],
   launch: [[call('launch', {})], [say('It was launched.')]],

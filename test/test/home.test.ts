@@ -61,7 +61,7 @@ describe('K10 I11: both sides changed', () => {
       expect(kept('before.txt')).toBe('before')
       expect(git(cluster.repo, 'ls-tree', '-r', '--name-only', branch)).not.toContain('file-3.txt')
       expect((await trip.notices()).slice(1)).toEqual([
-        `Changes that were made here meanwhile are kept on branch ${branch}: person.txt, src/deep/file-1.txt, src/deep/file-3.txt, src/file-0.txt.`,
+        `Changes here that are in no checkpoint of the session are kept on branch ${branch}: person.txt, src/deep/file-1.txt, src/deep/file-3.txt, src/file-0.txt.`,
         `Changed on both sides: src/file-0.txt. The session's are in place; compare with: git diff ${branch}`,
       ])
       // What the notice says can be done.

@@ -125,7 +125,7 @@ describe('files', () => {
     await place.move(sid, laptop.id)
     const branch = `baton/kept/${sid.slice(0, 8)}-1`
     const told = [
-      `Changes that were made here meanwhile are kept on branch ${branch}: both.txt, mine.txt.`,
+      `Changes here that are in no checkpoint of the session are kept on branch ${branch}: both.txt, mine.txt.`,
       `Changed on both sides: both.txt. The session's are in place; compare with: git diff ${branch}`,
     ]
     expect(await place.work(sid, 'write end.txt e')).toBe(`${home}\n\n[Baton: ${told.join(' ')}]`)

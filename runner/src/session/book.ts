@@ -49,6 +49,7 @@ export class Book {
         if (draft.body.state === 'baseline') live.baseline_at = seq
         live.isLean = draft.body.lean === true
       }
+      if (draft.kind === 'outcome') void live.here?.attempts?.ended(draft.body.effect)
       // Nobody waits for it: closing the workspace does.
       if (draft.kind === 'checkpoint') {
         const { body } = draft

@@ -87,9 +87,10 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
       const partial = new Partial(options.link, lease, id)
       const output = new NewestOutput((text) => partial.update(text))
       const printed = new HeadAndTail(PRINTED_CHARS)
+      const isOpen = (effect: number): boolean => live.state.open.has(effect)
       const run = async (signal: AbortSignal): Promise<Performed> => {
         if (!tool) throw new BatonError('unknown-tool', `(${request.input.name} is not on this runner)`)
-        const { root, inPlace = false, stay, ready } = await live.workspace
+        const { root, inPlace = false, attempts, stay, ready } = await live.workspace
         await unlessAborted(signal, ready ?? Promise.resolve([]))
         const onOutput = (text: string): void => {
           output.add(text)
@@ -98,6 +99,7 @@ function perform(live: Live, request: AwaitedRequest, messages: Messages, starti
         const context = {
           ...{ root, inPlace, signal, readFiles: live.readFiles, onOutput },
           objectionTo: (other: ToolInput['input']) => objectionToWay(policyOf(live), request.input, other),
+          ...(attempts && intent ? { attempt: attempts.of(id, intent.digest, isOpen) } : {}),
           ...(stay ? { stay } : {}),
         }
         return performTool(tool, request.input, live.images, context, live.news).finally(() => partial.end())

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
+import { changeFile, type Made } from './change-file.ts'
 import { defineTool, Refusal } from './define.ts'
 import { diffDetail } from './diff.ts'
-import { noteFile, textOf } from './files.ts'
-import { filesOf, type SessionFiles } from './session-files.ts'
-import type { ToolAnswer, ToolContext } from './tool.ts'
+import { textOf } from './files.ts'
+import type { InnerPath } from './paths.ts'
+import { filesOf } from './session-files.ts'
 import { encode } from './write.ts'
 
 const BOM = '\ufeff'
@@ -29,32 +30,33 @@ To make a new file use write.`,
   },
   async run(input, context) {
     const files = filesOf(context)
-    return files.change(() => replaceIn(input, files, context))
+    return files.change(async () => {
+      const place = await files.place(input.path, 'write')
+      return changeFile(place, files, context, (found) => replaceIn(found, place, input))
+    })
   },
 })
 
 interface Change {
-  path: string
   old_string: string
   new_string: string
   replace_all?: boolean | undefined
 }
 
-async function replaceIn(
-  { path, old_string, new_string, replace_all = false }: Change,
-  files: SessionFiles,
-  context: ToolContext,
-): Promise<ToolAnswer> {
-  const place = await files.place(path, 'write')
-  const found = await files.read(place)
+function replaceIn(
+  found: Buffer | undefined,
+  place: InnerPath,
+  { old_string, new_string, replace_all = false }: Change,
+): Made {
   if (!found) throw new Refusal(`There is no file ${place.shown}. Find it with glob.`)
   const { text: before, bom } = textOf(found, place, { exact: true })
   const [old, fresh] = asInFile(before, old_string, new_string)
   const count = occurrences(before, old)
   if (count === 0) {
-    // The same call again, after an interruption: it is done already, not wrong.
+    // The model made it before, and does not know it.
     if (fresh !== '' && !fresh.includes(old) && occurrences(before, fresh) === 1) {
-      return { text: `${place.shown} already has new_string: nothing to change.`, is_error: false }
+      const text = `${place.shown} already has new_string: nothing to change.`
+      return { answer: { text, is_error: false } }
     }
     throw new Refusal(`old_string does not stand in ${place.shown}. ${hint(before, old)}`, 'not-found')
   }
@@ -63,14 +65,9 @@ async function replaceIn(
     throw new Refusal(`old_string stands ${count} times in ${place.shown}. ${todo}`, 'not-unique')
   }
   const after = before.replaceAll(old, () => fresh)
-  const bytes = encode(bom ? BOM + after : after, 'new_string')
-  await files.replace(place, bytes)
-  noteFile(context, place, bytes)
-  return {
-    text: `Edited ${place.shown}: ${count === 1 ? 'one replacement' : `${count} replacements`}.`,
-    is_error: false,
-    detail: { replacements: count, ...diffDetail(place.shown, before, after) },
-  }
+  const text = `Edited ${place.shown}: ${count === 1 ? 'one replacement' : `${count} replacements`}.`
+  const detail = { replacements: count, ...diffDetail(place.shown, before, after) }
+  return { bytes: encode(bom ? BOM + after : after, 'new_string'), answer: { text, is_error: false, detail } }
 }
 
 /** A model writes \n; a file with CRLF is meant all the same, and keeps its line endings. */

@@ -1,5 +1,6 @@
 /** What a tool is to the runner: a spec for the model, and the hands that perform it. */
 import type { EffectError, ImageRef, Json, ToolResult, ToolSpec } from '@baton/shared/guest.ts'
+import type { Attempt } from './attempts.ts'
 import type { Stay } from './stay.ts'
 
 export interface ToolContext {
@@ -21,6 +22,8 @@ export interface ToolContext {
    * words for the model; undefined when nothing does. Absent: no rules.
    */
   objectionTo?: (other: { [key: string]: Json }) => string | undefined
+  /** What earlier attempts of this very call did to the files. Absent: nothing of them outlives an attempt. */
+  attempt?: Attempt
   /** Jobs, sandbox and servers of this session here. Absent: none of them. */
   stay?: Stay
 }

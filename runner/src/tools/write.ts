@@ -1,11 +1,11 @@
 import * as v from 'valibot'
 import { sha256Hex } from '@baton/shared/bytes.ts'
+import { changeFile, type Made } from './change-file.ts'
 import { defineTool, Refusal } from './define.ts'
 import { diffDetail } from './diff.ts'
-import { noteFile } from './files.ts'
 import type { InnerPath } from './paths.ts'
-import { filesOf, type SessionFiles } from './session-files.ts'
-import type { ToolAnswer, ToolContext } from './tool.ts'
+import { filesOf } from './session-files.ts'
+import type { ToolContext } from './tool.ts'
 
 export const write = defineTool({
   name: 'write',
@@ -26,38 +26,49 @@ A file that changed since you read it is not replaced; read it again first.`,
     const files = filesOf(context)
     const place = await files.place(path, 'write')
     const bytes = encode(content, 'content')
-    return files.change(() => replaceWith(content, bytes, place, files, context))
+    return files.change(() =>
+      changeFile(place, files, context, (found, again) => {
+        const known = again && found ? sha256Hex(found) : context.readFiles.get(place.real)
+        assertRead(found, bytes, place, known, context)
+        return { bytes, answer: answerOf(found, content, bytes, place) }
+      }),
+    )
   },
 })
 
-async function replaceWith(
-  content: string,
+/** `known`: hash of what the agent knows of the file. Throws Refusal `changed`, `unread` where something else would be lost. */
+function assertRead(
+  found: Buffer | undefined,
   bytes: Buffer,
-  place: InnerPath,
-  files: SessionFiles,
-  context: ToolContext,
-): Promise<ToolAnswer> {
-  const before = await files.read(place)
-  const known = context.readFiles.get(place.real)
-  const changed = before && known !== undefined && known !== sha256Hex(before)
-  if (changed && !before.equals(bytes)) {
-    throw new Refusal(`${place.shown} has changed since you read it. Read it again, then write.`, 'changed')
+  { shown }: InnerPath,
+  known: string | undefined,
+  { inPlace }: ToolContext,
+): void {
+  if (!found || found.equals(bytes)) return
+  if (known !== undefined && known !== sha256Hex(found)) {
+    throw new Refusal(`${shown} has changed since you read it. Read it again, then write.`, 'changed')
   }
   // What a person wrote in their own folder since the last checkpoint is nowhere else.
-  if (context.inPlace && before && known === undefined && !before.equals(bytes)) {
-    const words = `${place.shown} is there already, in the person's own folder, and you have not read it since you came here`
+  if (inPlace && known === undefined) {
+    const words = `${shown} is there already, in the person's own folder, and you have not read it since you came here`
     throw new Refusal(`${words}. Read it, then write.`, 'unread')
   }
-  await files.replace(place, bytes)
-  noteFile(context, place, bytes)
-  const binary = before?.includes(0) ?? false
+}
+
+function answerOf(
+  found: Buffer | undefined,
+  content: string,
+  bytes: Buffer,
+  { shown }: InnerPath,
+): Made['answer'] {
+  const binary = found?.includes(0) ?? false
   return {
-    text: `${before ? 'Replaced' : 'Created'} ${place.shown} (${bytes.length} bytes).`,
+    text: `${found ? 'Replaced' : 'Created'} ${shown} (${bytes.length} bytes).`,
     is_error: false,
     detail: {
-      created: !before,
+      created: !found,
       bytes: bytes.length,
-      ...(binary ? { path: place.shown } : diffDetail(place.shown, before?.toString('utf8') ?? '', content)),
+      ...(binary ? { path: shown } : diffDetail(shown, found?.toString('utf8') ?? '', content)),
     },
   }
 }

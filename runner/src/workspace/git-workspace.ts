@@ -6,6 +6,7 @@ import { mkdir, rmdir } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import { BatonError } from '@baton/shared/errors.ts'
+import { Attempts } from '../tools/attempts.ts'
 import { fullPath, listPaths } from './byte-paths.ts'
 import type { Claim } from './claims.ts'
 import { Checkout, type Position } from './checkout.ts'
@@ -47,6 +48,7 @@ export interface GitWorkspaceOptions {
 export class GitWorkspace implements Workspace {
   readonly root: string
   readonly inPlace: boolean
+  readonly attempts: Attempts
   ready?: Promise<string[]>
   readonly #options: GitWorkspaceOptions
   readonly #checkout: Checkout | undefined
@@ -71,7 +73,8 @@ export class GitWorkspace implements Workspace {
     this.#checkout = admin === undefined ? undefined : new Checkout({ ...options, admin })
     this.#refs = this.#checkout && new RefKeeper(this.#checkout, options.sid, options.shadow)
     this.#shadow = new Shadow({ ...options, dir: options.shadow })
-    this.#keeper = new Keeper(options, this.#shadow)
+    this.attempts = new Attempts(options.shadow)
+    this.#keeper = new Keeper({ ...options, attempts: this.attempts }, this.#shadow)
     this.#notes = new Notes(options.shadow)
     this.#taking = new Taking({
       ...{ shadow: this.#shadow, keeper: this.#keeper, notes: this.#notes },
@@ -203,7 +206,7 @@ export class GitWorkspace implements Workspace {
     this.#last = last
     const changed = await this.#shadow.differing(last.tree, checkpoint.tree)
     const told: string[] = []
-    if (changed.length > 0) {
+    if (changed.length > 0 && !(await this.#keeper.areOwn(changed, checkpoint, last))) {
       told.push(
         `Changed in ${this.root} since the session was last at work there, and left as they are: ${listPaths(changed)}.`,
       )

@@ -3,9 +3,11 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { joinPaths, listPaths } from './byte-paths.ts'
+import type { Attempts } from '../tools/attempts.ts'
 import type { GitProgram } from './git-program.ts'
 import { identity } from './identity.ts'
 import { moveTo } from './in-the-way.ts'
+import { areLeftByCalls } from './left-by-calls.ts'
 import { describeOwnState, type OwnState } from './own-state.ts'
 import { isAncestor, readRef, type Repository } from './repository.ts'
 import type { Shadow } from './shadow.ts'
@@ -16,6 +18,7 @@ interface KeeperOptions {
   sid: string
   data: string
   repository: Repository
+  attempts: Pick<Attempts, 'changes'>
 }
 
 export type State = Pick<Checkpoint, 'commit' | 'tree' | 'head' | 'state'>
@@ -31,7 +34,8 @@ export class Keeper {
 
   /**
    * Keeps the files and commits of `here` that neither `known`, the last checkpoint here, nor `target`, the one that comes, has.
-   * `hidden`: ignored files, which are kept as files, never on a branch that might be published.
+   * `hidden`: ignored files, which are kept as files, never on a branch that might be published. Where all that differs is known to be
+   * what calls that were cut off left, nothing is kept.
    * Returns sentences that say where, which files, and which of them were changed on both sides.
    */
   async keep(
@@ -56,20 +60,24 @@ export class Keeper {
     // What is as the target has it is kept by that, say what a killed runner had laid out already.
     const mine = changed.filter((path) => differingSet.has(path))
     const both = mine.filter((path) => theirSet.has(path))
-    if (mine.length === 0 && headKnown) return []
+    if (headKnown && (mine.length === 0 || (await this.areOwn(mine, here, known)))) return []
     const [open, covert] = [mine.filter((path) => !secret.has(path)), mine.filter((path) => secret.has(path))]
     const told: string[] = []
     const compare: string[] = []
     if (here.kind === 'git' && (open.length > 0 || covert.length === 0)) {
       const branch = await this.#branch(here)
       const files = open.length > 0 ? listPaths(open) : 'commits'
-      told.push(`Changes that were made here meanwhile are kept on branch ${branch}: ${files}.`)
+      told.push(
+        `Changes here that are in no checkpoint of the session are kept on branch ${branch}: ${files}.`,
+      )
       compare.push(`git diff ${branch}`)
     }
     const plain = here.kind === 'git' ? covert : mine
     if (plain.length > 0) {
       const place = await this.#folder(here.tree, plain)
-      told.push(`Files that were changed here meanwhile are kept in ${place}: ${listPaths(plain)}.`)
+      told.push(
+        `Files here that are in no checkpoint of the session are kept in ${place}: ${listPaths(plain)}.`,
+      )
       compare.push(`diff -r . ${place}`)
     }
     if (both.length > 0) {
@@ -117,6 +125,13 @@ export class Keeper {
   async pin(ref: string, oid: string): Promise<void> {
     const { git, repository } = this.#options
     await git.bytes(['update-ref', ref, oid], { cwd: repository.common, env: identity() })
+  }
+
+  /** Do these files differ only by what calls left that were cut off, and that the session makes again? */
+  async areOwn(paths: readonly string[], here: State, known: State | undefined): Promise<boolean> {
+    const changes = known ? await this.#options.attempts.changes() : []
+    if (!known || changes.length === 0) return false
+    return areLeftByCalls(this.#shadow, changes, paths, { known: known.tree, here: here.tree })
   }
 
   async #branch({ commit: present, head }: Checkpoint): Promise<string> {

@@ -1,4 +1,5 @@
 /** The files that a session works on, and how their state travels. */
+import type { Attempts } from '../tools/attempts.ts'
 import type { Stay } from '../tools/stay.ts'
 import type { WorkspaceSettings } from './settings.ts'
 
@@ -70,6 +71,8 @@ export interface Workspace {
    * the reader has; without `since` the whole history. Throws as checkpoint does, and `too-large` beyond `bytes_max`.
    */
   pack(tip: string, since: string | undefined, bytes_max: number): Promise<PackFile>
+  /** What calls do to the files before their outcome is durable. Absent: nothing of it outlives the runner. */
+  readonly attempts?: Attempts
   /** Jobs, sandbox and servers that the session's tools have here. Ended before the last checkpoint. */
   stay?: Stay
   about(): Promise<WorkspaceAbout>
