@@ -130,6 +130,7 @@ it('V10: a model that nobody knows is doubted, with the one that was most likely
   expect(modelDoubt('gpt')).toMatch(
     /"gpt" is not known here\. There are: claude-sonnet-5-5, .*asked for all the same/,
   )
+  expect(modelDoubt('gpt', ['house-a', 'house-b'])).toContain('There are: house-a, house-b.')
   expect(doubtsOf('claude-next-1', [runner('one')])).toEqual({})
   expect(doubtsOf(undefined, [])).toEqual({})
   expect(doubtsOf('claude-next-2', [runner('one')]).warnings?.[0]).toContain('Did you mean claude-next-1?')

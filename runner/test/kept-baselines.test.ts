@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -66,6 +75,12 @@ test('what was kept longest ago makes room', () => {
       .toSorted((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)[0]!
     utimesSync(newest, i, i)
   }
+  const [stale, fresh] = ['a.1.tmp', '.baton-0123456789ab.tmp'].map((name) => join(folder, name))
+  for (const path of [stale!, fresh!]) writeFileSync(path, 'half')
+  utimesSync(stale!, 1, 1)
+  kept.keep({ engine, bundle: '19' }, baseline)
+  expect([existsSync(stale!), existsSync(fresh!)]).toEqual([false, true])
+  rmSync(fresh!)
   const left = Array.from({ length: 20 }, (_, i) => kept.read({ engine, bundle: String(i) }) !== undefined)
   expect(left.filter(Boolean)).toHaveLength(16)
   expect(left.slice(4).every(Boolean)).toBe(true)

@@ -37,6 +37,20 @@ test('a command line that Baton does not know is noticed', () => {
   expect(faultsOf(['run'])).toEqual(['there is no command run'])
 })
 
+/** Is there such a metric? */
+const METRICS = ['relay/src/metrics.ts', 'runner/src/daemon/metrics.ts'].map((path) =>
+  readFileSync(join(ROOT, path), 'utf8'),
+)
+const isMetric = (name: string): boolean => METRICS.some((source) => source.includes(`'${name}'`))
+
+/** Lines of the Dockerfile, each whole. */
+const DOCKER = read('Dockerfile')
+  .replaceAll('\\\n', ' ')
+  .split('\n')
+  .filter((line) => line !== '' && !line.startsWith('#'))
+/** Where the container keeps identity and work trees. */
+const DATA = /^ENV .*\bBATON_DATA=(\S+)/m.exec(DOCKER.join('\n'))?.[1] ?? 'BATON_DATA is not set'
+
 describe('compose.yaml', () => {
   const Service = v.looseObject({
     image: v.string(),
@@ -62,6 +76,9 @@ describe('compose.yaml', () => {
       for (const name of Object.keys(depends_on)) expect(services).toHaveProperty([name])
       for (const mount of mounts) expect(volumes).toHaveProperty([mount.split(':')[0] ?? ''])
     }
+    const runners = own.filter(({ command }) => command[0] === 'runner')
+    for (const { volumes: mounts } of runners)
+      expect(mounts.map((mount) => mount.split(':')[1])).toEqual([DATA])
   })
 
   test('D1: Redis syncs every write and evicts nothing; a runner has time to let go', () => {
@@ -76,6 +93,7 @@ describe('compose.yaml', () => {
       if (command === 'node') {
         expect(flag).toBe('--eval')
         expect(() => new Script(program)).not.toThrow()
+        for (const [name] of program.matchAll(/baton_\w+/g)) expect(isMetric(name), name).toBe(true)
       }
     }
     const dollars = read('compose.yaml').match(/\$[^$]?/g) ?? []
@@ -84,11 +102,7 @@ describe('compose.yaml', () => {
 })
 
 describe('Dockerfile', () => {
-  const text = read('Dockerfile')
-  const lines = text
-    .replaceAll('\\\n', ' ')
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'))
+  const lines = DOCKER
   const known = 'FROM WORKDIR COPY RUN USER ENV VOLUME EXPOSE STOPSIGNAL ENTRYPOINT CMD'.split(' ')
 
   test('it starts Baton as a user without rights', () => {
@@ -100,6 +114,12 @@ describe('Dockerfile', () => {
       lines.findIndex((line) => line.startsWith('ENTRYPOINT ')),
     )
     expect(lines.filter((line) => line.startsWith('USER '))).toEqual(['USER node'])
+  })
+
+  test('its user may write where Baton keeps its data, which is a volume', () => {
+    expect(lines).toContain(`VOLUME ${DATA}`)
+    const made = lines.find((line) => line.startsWith('RUN ') && line.includes('install --directory')) ?? ''
+    expect(made).toMatch(new RegExp(`install --directory --owner=node [^&]*${DATA}$`))
   })
 
   test('what it copies is there, the manifest of every workspace too', () => {
@@ -180,15 +200,8 @@ describe('docs/hosting.md', () => {
   test('the files and metrics that it names are there', () => {
     for (const [, path = ''] of text.matchAll(/\]\(\.\.\/([^)#]+)\)/g))
       expect(existsSync(join(ROOT, path)), path).toBe(true)
-    const sources = ['relay/src/metrics.ts', 'runner/src/daemon/metrics.ts'].map((path) =>
-      readFileSync(join(ROOT, path), 'utf8'),
-    )
     const names = [...text.matchAll(/`(baton_\w+?)(?:_bucket)?(?:\{[^`]*\})?`/g)].map(([, name = '']) => name)
     expect(names.length).toBeGreaterThan(4)
-    for (const name of names)
-      expect(
-        sources.some((source) => source.includes(`'${name}'`)),
-        name,
-      ).toBe(true)
+    for (const name of names) expect(isMetric(name), name).toBe(true)
   })
 })

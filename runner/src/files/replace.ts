@@ -41,7 +41,10 @@ export function isTemporary(path: string): boolean {
   return TEMPORARY.test(path)
 }
 
-/** Throws BatonError `disk-full`, and whatever else the system says; all is then as before. */
+/**
+ * Throws BatonError `disk-full`, and whatever else the system says. All is then as before; only when the folder can not be synced is the
+ * new file in its place already, and a power failure may take it back.
+ */
 export function replaceWhole(path: string, content: string | Uint8Array, how: Replacing = {}): Promise<void> {
   return replaceWith(path, (file) => file.writeFile(content), how)
 }

@@ -26,7 +26,8 @@ export function modelMeant(name: string, names: readonly string[]): string | und
 export function modelDoubt(name: string, offered: readonly string[] = []): string | undefined {
   if (isKnownModel(name, offered)) return undefined
   const others = [...new Set([...offered, ...NAMES])]
-  return `The model ${JSON.stringify(name)} is not known here. ${insteadOf(name, others, MODELS)} It is asked for all the same.`
+  const listed = offered.length > 0 ? offered : MODELS
+  return `The model ${JSON.stringify(name)} is not known here. ${insteadOf(name, others, listed)} It is asked for all the same.`
 }
 
 /** Which ones there are instead, in words. `names`: from which one may be meant; `listed`: those to name, else the first of them. */

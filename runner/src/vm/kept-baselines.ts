@@ -23,6 +23,7 @@ export interface Origin {
 }
 
 /** What was written longest ago makes room. A file has some 200 KB. */
+const LEFT_MS = 3_600_000
 const FILES_MAX = 16
 const MEMORY_BYTES_MAX = 64 * 2 ** 20
 
@@ -68,11 +69,15 @@ export class KeptBaselines {
   }
 
   #makeRoom(): void {
-    const files = readdirSync(this.#folder).map((name) => join(this.#folder, name))
-    const newestFirst = files
-      .map((path) => ({ path, at: statSync(path).mtimeMs }))
-      .toSorted((a, b) => b.at - a.at)
-    for (const { path } of newestFirst.slice(FILES_MAX)) rmSync(path, { force: true })
+    const files = readdirSync(this.#folder).map((name) => {
+      const path = join(this.#folder, name)
+      return { path, at: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 }
+    })
+    const isTemporary = ({ path }: { path: string }): boolean => path.endsWith('.tmp')
+    const newestFirst = files.filter((file) => !isTemporary(file)).toSorted((a, b) => b.at - a.at)
+    // Earlier versions named theirs after a process.
+    const left = files.filter((file) => isTemporary(file) && file.at < Date.now() - LEFT_MS)
+    for (const { path } of [...newestFirst.slice(FILES_MAX), ...left]) rmSync(path, { force: true })
   }
 }
 
