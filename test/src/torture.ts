@@ -2,12 +2,14 @@
  * `npm run torture -- NAME [options] [--json]`: disturbs the product where it hurts, at length. The last line sums up; with
  * `--json` as JSON. Exit code 1 when something was violated.
  *
- *     handoff [--how kill,move] [--every N] [--at K,K]     a session is killed or moved after every entry of its journal
- *     pool [--sessions 50] [--capacity 8]                more sessions than a runner has room for
+ *     handoff [--how kill,write,move] [--every N] [--at K,K]   a session is killed or moved after every entry of its journal, and
+ *                                                              killed whenever a file was written
+ *     pool [--sessions 50] [--capacity 8]                      more sessions than a runner has room for
  */
 import { oneOf, runProgram, wholeNumber, WrongLine } from './command-line.ts'
 import { pool, poolLine } from './torture/pool.ts'
 import { Torture, type How, type Verdict } from './torture/handoff.ts'
+import { WRITTEN } from './torture/task.ts'
 
 export interface HandoffSummary {
   entries: number
@@ -16,7 +18,7 @@ export interface HandoffSummary {
   violations: number
 }
 
-/** Disturbs after every `every`-th entry, or only after those in `at`; calls `told` after each run. */
+/** Disturbs after every `every`-th entry and each write, or only after those in `at`; calls `told` after each run. */
 export async function tortureHandoff(
   { how, every = 1, at }: { how: How[]; every?: number; at?: number[] },
   told: (verdict: Verdict) => void,
@@ -25,10 +27,11 @@ export async function tortureHandoff(
   for (const one of how) {
     await using torture = await Torture.open(one)
     summary.entries = await torture.measure()
-    const all = Array.from({ length: summary.entries }, (_, i) => i + 1)
-    for (const place of at ?? all.filter((k) => k % every === 0)) {
+    const length = one === 'write' ? WRITTEN.times : summary.entries
+    const all = Array.from({ length }, (_, i) => i + 1)
+    for (const place of at ?? all.filter((k) => one === 'write' || k % every === 0)) {
       const verdict = await torture.disturb({ how: one, at: place })
-      summary[one === 'kill' ? 'kills' : 'moves']++
+      summary[one === 'move' ? 'moves' : 'kills']++
       summary.violations += verdict.violations.length
       told(verdict)
     }
@@ -37,14 +40,14 @@ export async function tortureHandoff(
 }
 
 const NAMES = ['handoff', 'pool'] as const
-const HOWS = ['kill', 'move'] as const satisfies How[]
+const HOWS = ['kill', 'write', 'move'] as const satisfies How[]
 
 const USAGE = `usage: npm run torture -- NAME [options]
 
   handoff   a session is killed or moved after every entry of its journal
-    --how kill,move    what is done to it; default: first the one, then the other
-    --every N          only after every N-th entry
-    --at K,K           only after these entries
+    --how kill,write,move   what is done to it; write: it is killed when a file was just written. Default: one after the other
+    --every N               only after every N-th entry
+    --at K,K                only after these entries, or writes
   pool      more sessions than a runner has room for
     --sessions N       how many; default 50
     --capacity N       how many the runner holds at once; default 8
@@ -103,7 +106,9 @@ async function handoff({ json, ...values }: HandoffValues): Promise<number> {
     if (json) return console.log(JSON.stringify(verdict))
     const { at: place, how: one, restarted, violations } = verdict
     const words = violations.length === 0 ? 'ok' : violations.join('; ')
-    console.log(`${one} after entry ${place}${restarted ? ', started again there' : ''}: ${words}`)
+    console.log(
+      `${one} after ${one === 'write' ? 'write' : 'entry'} ${place}${restarted ? ', started again there' : ''}: ${words}`,
+    )
   })
   const { entries, kills, moves, violations } = summary
   console.log(

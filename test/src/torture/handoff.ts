@@ -1,5 +1,6 @@
 /**
- * A session disturbed after every entry of its journal: once by SIGKILL of its runner, once by a move. Each time the other runner
+ * A session disturbed after every entry of its journal: once by SIGKILL of its runner, once by a move; and by SIGKILL whenever a call
+ * has put a file in place. Each time the other runner
  * finishes the same task, and everything that can be compared is compared with the undisturbed run (I1–I8).
  */
 import { existsSync, writeFileSync } from 'node:fs'
@@ -15,17 +16,19 @@ import { alive, Ground, signal } from '../processes.ts'
 import type { Process } from '../process.ts'
 import { makeRepo, treeOf } from '../repo.ts'
 import { until } from '../until.ts'
-import { COMPACT_AFTER, PROMPTS, STEERED_TURN, STEERING, taskScript } from './task.ts'
+import { COMPACT_AFTER, PROMPTS, STEERED_TURN, STEERING, taskScript, WRITTEN } from './task.ts'
 
-const PRELOAD = join(import.meta.dirname, 'at-entry.ts')
+const AT_ENTRY = join(import.meta.dirname, 'at-entry.ts')
+const AFTER_WRITE = join(import.meta.dirname, 'after-write.ts')
 /** Short for kills: after each it has to run out. Long for moves: none may run out on a slow machine. */
-const LEASE_MS: Record<How, number> = { kill: 1_000, move: 20_000 }
+const LEASE_MS: Record<How, number> = { kill: 1_000, write: 1_000, move: 20_000 }
 
-export type How = 'kill' | 'move'
+/** `write`: killed when a file is in place of which no outcome tells yet. */
+export type How = 'kill' | 'write' | 'move'
 
 export interface Disturbance {
   how: How
-  /** The entry after which it happens. */
+  /** The entry after which it happens; for `write`: the how manieth write of the file. */
   at: number
 }
 
@@ -127,14 +130,7 @@ export class Torture implements AsyncDisposable {
     const before = this.#counts()
     const hold = await this.#ground.newFolder('hold')
     const [release, reached] = [join(hold, 'release'), join(hold, 'reached')]
-    const hook = disturbance
-      ? {
-          NODE_OPTIONS: `--import=${PRELOAD}`,
-          TORTURE_AT: String(disturbance.at),
-          TORTURE_HOW: disturbance.how === 'kill' ? 'kill' : 'hold',
-          ...{ TORTURE_RELEASE: release, TORTURE_REACHED: reached },
-        }
-      : {}
+    const hook = disturbance ? hookOf(disturbance, { release, reached }) : {}
     const first = await this.#runner(`first-${++this.#names}`, hook)
     const runners = [first]
     const sid = await this.#client.start(
@@ -273,6 +269,18 @@ export class Torture implements AsyncDisposable {
   }
 }
 
+function hookOf({ how, at }: Disturbance, files: { release: string; reached: string }): NodeJS.ProcessEnv {
+  if (how === 'write') {
+    const { path } = WRITTEN
+    return { NODE_OPTIONS: `--import=${AFTER_WRITE}`, AFTER_WRITE: path, AFTER_WRITE_COUNT: String(at) }
+  }
+  return {
+    ...{ NODE_OPTIONS: `--import=${AT_ENTRY}`, TORTURE_AT: String(at) },
+    ...{ TORTURE_HOW: how === 'kill' ? 'kill' : 'hold' },
+    ...{ TORTURE_RELEASE: files.release, TORTURE_REACHED: files.reached },
+  }
+}
+
 function pendingOf(entries: Opened[]): { effect: number; digest: string }[] {
   const open = new Map<number, { effect: number; digest: string }>()
   for (const entry of entries) {
@@ -311,7 +319,7 @@ export function violationsOf(run: Run, expected: Run, how: How): string[] {
 
   const { interrupted, differences } = compared(run.transcript, expected.transcript)
   found.push(...differences.map((text) => `I7: ${text}`))
-  if (interrupted > (how === 'kill' ? 1 : 0)) found.push(`I5: ${interrupted} calls were interrupted`)
+  if (interrupted > (how === 'move' ? 0 : 1)) found.push(`I5: ${interrupted} calls were interrupted`)
 
   const trees = Object.keys({ ...run.tree, ...expected.tree }).filter(
     (path) => run.tree[path] !== expected.tree[path],
@@ -319,13 +327,13 @@ export function violationsOf(run: Run, expected: Run, how: How): string[] {
   if (trees.length > 0) found.push(`I11: the work tree differs in ${trees.join(', ')}`)
 
   const extra = run.requests - expected.requests
-  if (extra < 0 || extra > (how === 'kill' ? 1 : 0)) found.push(`I8: ${extra} more model requests`)
+  if (extra < 0 || extra > (how === 'move' ? 0 : 1)) found.push(`I8: ${extra} more model requests`)
   if (run.repeated < extra) found.push(`I8: ${extra} requests were repeated, ${run.repeated} are told`)
 
   const { probe, launch } = run.counters
   if (launch > 1) found.push(`I5: launched ${launch} times`)
   if (launch === 0 && interrupted === 0) found.push('I5: not launched')
-  if (probe < 1 || probe > (how === 'kill' ? 2 : 1)) found.push(`F18: probed ${probe} times`)
+  if (probe < 1 || probe > (how === 'move' ? 1 : 2)) found.push(`F18: probed ${probe} times`)
   return found
 }
 

@@ -13,6 +13,9 @@ export const COMPACT_AFTER = 2
 export const STEERING = 'And keep it short, please.'
 export const STEERED_TURN = 1
 
+/** Written by so many calls: one `write`, then edits. */
+export const WRITTEN = { path: 'notes/plan.md', times: 4 }
+
 const TURNS: Turn[][] = [
   [
     [say('I look ', 'first.'), call('glob', { pattern: '**/*.md' }), call('read', { path: 'README.md' })],
@@ -21,6 +24,8 @@ const TURNS: Turn[][] = [
       call('write', { path: 'notes/plan.md', content: '# Plan\n\n- begin\n- go on\n' }),
     ],
     [call('edit', { path: 'notes/plan.md', old_string: '- begin', new_string: '- begun' })],
+    // What it looks for still stands there afterwards: made twice, it shows.
+    [call('edit', { path: 'notes/plan.md', old_string: '- begun\n', new_string: '- begun\n- more\n' })],
     [say('Probing.'), call('probe', {})],
     [say('The notes are made.')],
   ],
