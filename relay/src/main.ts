@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import websocket from '@fastify/websocket'
-import { BatonError } from '@baton/shared/errors.ts'
+import { listenError } from '@baton/shared/listening.ts'
 import { SOCKET_PATH } from '@baton/shared/protocol.ts'
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { pino, type Logger } from 'pino'
@@ -42,7 +42,7 @@ const PRESENCE_BEATS = 2.5
 /** A frame beyond the limit is answered with a reason, one beyond this many limits only by the WebSocket's own code 1009. */
 const HARD_LIMIT = 4
 
-/** Throws BatonError `store-down`, `port-taken`. */
+/** Throws BatonError `store-down`, `port-taken`, `address-unusable`. */
 export async function startRelay(given: StartOptions): Promise<RunningRelay> {
   const options: RelayOptions = { ...DEFAULTS, ...given, limits: { ...DEFAULTS.limits, ...given.limits } }
   if (options.clientDir !== undefined) options.clientDir = resolve(options.clientDir)
@@ -150,10 +150,7 @@ async function listen(app: FastifyInstance, { host, port }: RelayOptions): Promi
   try {
     await app.listen({ host, port })
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE') {
-      throw new BatonError('port-taken', `(${port})`, { cause })
-    }
-    throw cause
+    throw listenError(cause, { host, port })
   }
 }
 

@@ -2,15 +2,17 @@
  * Everything that a person can get wrong on a command line that needs no account: each is told in words of what happened and what to
  * do, with an exit code. In this process; how a process prints it is shown by cli-process.test.ts.
  */
-import { once } from 'node:events'
+import { spawn } from 'node:child_process'
+import { once, type EventEmitter } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { connect, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { BatonError } from '@baton/shared/errors.ts'
 import { newAccount, newDevice } from '@baton/shared/keys.ts'
+import { listenError } from '@baton/shared/listening.ts'
 import { noCommand } from '../src/cli/args.ts'
 import { commandIn } from '../src/cli/table.ts'
 import { lineOf, wrongOf, type Wrong } from '../src/cli/wrong.ts'
@@ -210,6 +212,25 @@ describe('the same words', () => {
     })
     expect(bug.todo).toMatch(/BATON_DEBUG=1/)
     expect(wrongOf(new BatonError('usage', 'So.'), ['guest', 'step']).todo).toBe('See: baton help guest step')
+  })
+
+  it('V2: a network that refuses and a program that is not there are no files', async () => {
+    const failed = async (emitter: EventEmitter): Promise<Wrong> =>
+      wrongOf((await once(emitter, 'error'))[0], ['ls'])
+    const closed = createServer()
+    await once(closed.listen(0, '127.0.0.1'), 'listening')
+    const { port: nobody } = closed.address() as AddressInfo
+    closed.close()
+    expect(await failed(connect(nobody, '127.0.0.1'))).toMatchObject({ code: 'offline', exit: 3 })
+    const missing = await failed(spawn('no-such-program-of-baton'))
+    expectWords(missing)
+    expect(missing.message).toMatch(/The program no-such-program-of-baton can not be started: .*ENOENT/)
+    const elsewhere = { host: '203.0.113.1', port: 9 }
+    const [cause] = await once(createServer().listen(elsewhere), 'error')
+    const refused = wrongOf(listenError(cause, elsewhere), ['runner'])
+    expectWords(refused)
+    expect(refused).toMatchObject({ code: 'address-unusable', exit: 1 })
+    expect(refused.message).toMatch(/203\.0\.113\.1, port 9: this machine has no such address/)
   })
 
   it('V2: a damaged relay.json is mended by what writes it anew', async () => {

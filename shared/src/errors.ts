@@ -361,6 +361,11 @@ export const ERRORS = {
     todo: 'On Linux install bubblewrap and allow user namespaces; elsewhere turn the sandbox off. Until then no command runs.',
     status: 503,
   },
+  'address-unusable': {
+    what: 'The program can not listen there.',
+    todo: 'Choose an address of this machine and a port from 1024 on.',
+    status: 422,
+  },
   'port-taken': {
     what: 'The port is in use by another program.',
     todo: 'Choose another with --port N, or stop that program.',

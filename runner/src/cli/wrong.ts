@@ -40,15 +40,26 @@ export function lineOf({ message, todo }: Pick<Wrong, 'message' | 'todo'>): stri
   return `${message} ${todo}`.trim()
 }
 
+const NETWORK: ReadonlySet<unknown> = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'ETIMEDOUT'],
+])
+
 /** What nobody foresaw, as an error of the table: the system's refusals are the person's to mend, the rest is ours. */
 function coded(error: unknown): BatonError {
   const cause = diskError(error)
   if (cause instanceof BatonError) return cause
-  if (systemCode(cause) !== undefined) {
-    const path = (cause as NodeJS.ErrnoException).path
-    return new BatonError('file-unusable', `${path === undefined ? '' : `${path}: `}${systemWords(cause)}.`, {
+  const { path, syscall = '' } = cause as NodeJS.ErrnoException
+  const code = systemCode(cause)
+  if (code !== undefined && syscall.startsWith('spawn')) {
+    const todo = 'Install it, or check the PATH.'
+    return new BatonError('internal', `The program ${path} can not be started: ${systemWords(cause)}.`, {
       cause,
+      todo,
     })
+  }
+  if (NETWORK.has(code)) return new BatonError('offline', `(${code})`, { cause })
+  if (code !== undefined && path !== undefined) {
+    return new BatonError('file-unusable', `${path}: ${systemWords(cause)}.`, { cause })
   }
   const todo = 'Report it as a bug, with what it prints when BATON_DEBUG=1 is set.'
   return new BatonError('internal', `(${systemWords(cause)})`, { cause, todo })

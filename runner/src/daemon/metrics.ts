@@ -5,6 +5,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { BatonError } from '@baton/shared/errors.ts'
+import { listenError } from '@baton/shared/listening.ts'
 import type { Counter, Histogram } from 'prom-client'
 import { listen } from '../happenings.ts'
 import { threads } from '../vm/threads.ts'
@@ -39,7 +40,7 @@ export function metricsAddress(text: string): { host: string; port: number } {
   return { host, port: Number(port) }
 }
 
-/** Counts from now on, and answers `GET /metrics`. Throws BatonError `port-taken`. */
+/** Counts from now on, and answers `GET /metrics`. Throws BatonError `port-taken`, `address-unusable`. */
 export async function serveMetrics(
   address: { host: string; port: number },
   numbers: () => RunnerNumbers,
@@ -59,11 +60,7 @@ export async function serveMetrics(
   server.unref()
   await new Promise<void>((resolve, reject) => {
     // Also later: too many open files are no reason to end sessions.
-    server.on('error', (cause: NodeJS.ErrnoException) =>
-      reject(
-        cause.code === 'EADDRINUSE' ? new BatonError('port-taken', `(${address.port})`, { cause }) : cause,
-      ),
-    )
+    server.on('error', (cause) => reject(listenError(cause, address)))
     server.listen(address, resolve)
   })
   const { port } = server.address() as AddressInfo
