@@ -49,14 +49,6 @@ const METRICS = ['relay/src/metrics.ts', 'runner/src/daemon/metrics.ts'].map((pa
 )
 const isMetric = (name: string): boolean => METRICS.some((source) => source.includes(`'${name}'`))
 
-/** Lines of the Dockerfile, each whole. */
-const DOCKER = read('Dockerfile')
-  .replaceAll('\\\n', ' ')
-  .split('\n')
-  .filter((line) => line !== '' && !line.startsWith('#'))
-/** Where the container keeps identity and work trees. */
-const DATA = /^ENV .*\bBATON_DATA=(\S+)/m.exec(DOCKER.join('\n'))?.[1] ?? 'BATON_DATA is not set'
-
 /** Seconds that an operating system has to grant: twice as long as a runner takes at most, and time for slow disks. */
 const STOP_S = (() => {
   const source = readFileSync(join(ROOT, 'runner/src/cli/runner.ts'), 'utf8')
