@@ -362,8 +362,8 @@ export const ERRORS = {
     status: 503,
   },
   'address-unusable': {
-    what: 'The program can not listen there.',
-    todo: 'Choose an address of this machine and a port from 1024 on.',
+    what: 'It can not listen there.',
+    todo: 'Choose another address or port.',
     status: 422,
   },
   'port-taken': {

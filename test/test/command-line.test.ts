@@ -35,7 +35,7 @@ describe.each([
 test.each([
   [['handoff', '--every', '0'], '--every takes whole numbers from 1 on, not "0".'],
   [['handoff', '--at', '3,x'], '--at takes whole numbers from 1 on, not "x".'],
-  [['handoff', '--how', 'kil'], 'There is no --how "kil". There are: kill, move.'],
+  [['handoff', '--how', 'kil'], 'There is no --how "kil". There are: kill, write, move.'],
   [['pool', '--sessions', ''], '--sessions takes whole numbers from 1 on, not "".'],
   [['pool', '--capacity'], "Option '--capacity <value>' argument missing."],
   [['pool', 'handoff'], 'One at a time, please.'],
