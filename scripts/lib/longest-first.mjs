@@ -10,6 +10,7 @@ import { root } from './root.mjs'
 const LONG = [
   'test/test/arm64.test.ts',
   'test/test/torture.test.ts',
+  'test/test/once.test.ts',
   'test/test/lid.test.ts',
   'test/test/faults.test.ts',
   'test/test/cli-sessions.test.ts',
