@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readFlags } from '@baton/relay/flags.ts'
 import { dataFolder } from '@baton/runner/cli/args.ts'
+import { DRAIN_LATE_MS, DRAIN_WITHIN_MS } from '@baton/runner/cli/runner.ts'
 import { TABLE, type Command } from '@baton/runner/cli/table.ts'
 import { metricsAddress, serveMetrics } from '@baton/runner/daemon/metrics.ts'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
@@ -50,14 +51,7 @@ const METRICS = ['relay/src/metrics.ts', 'runner/src/daemon/metrics.ts'].map((pa
 const isMetric = (name: string): boolean => METRICS.some((source) => source.includes(`'${name}'`))
 
 /** Seconds that an operating system has to grant: twice as long as a runner takes at most, and time for slow disks. */
-const STOP_S = (() => {
-  const source = readFileSync(join(ROOT, 'runner/src/cli/runner.ts'), 'utf8')
-  const longest = ['DRAIN_WITHIN_MS', 'DRAIN_LATE_MS'].map((name) => {
-    const [, digits = ''] = new RegExp(`^const ${name} = ([\\d_]+)$`, 'm').exec(source) ?? []
-    return Number(digits === '' ? Number.NaN : digits.replaceAll('_', ''))
-  })
-  return Math.max(30, (2 * longest.reduce((sum, ms) => sum + ms, 0)) / 1000)
-})()
+const STOP_S = Math.max(30, (2 * (DRAIN_WITHIN_MS + DRAIN_LATE_MS)) / 1000)
 
 /** The program itself says what it makes of a command line; a runner's flags are read here as there. */
 function portsOf([name, ...words]: readonly string[]): {

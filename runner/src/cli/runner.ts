@@ -29,8 +29,8 @@ const POOL_CAPACITY = 8
 const PARK_AFTER_MS = 30_000
 const FINISH_WITHIN_MS = 120_000
 /** What an operating system grants between SIGTERM and SIGKILL is often ten seconds. */
-const DRAIN_WITHIN_MS = 5_000
-const DRAIN_LATE_MS = 5_000
+export const DRAIN_WITHIN_MS = 5_000
+export const DRAIN_LATE_MS = 5_000
 
 export async function runner(args: string[]): Promise<number> {
   const { values } = parseFor('runner', args)
